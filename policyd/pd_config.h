@@ -1,0 +1,39 @@
+/* policyd.conf: `key = value` lines, `#` comments; an unknown key, a doubled key or a bad value is refused
+ * with file, line and remedy. Reference: doc/policyd.conf.5. */
+#ifndef PD_CONFIG_H
+#define PD_CONFIG_H
+
+#include <apr_pools.h>
+#include <apr_tables.h>
+
+#include "pd_err.h"
+
+/* One `actor = unix:UID EMAIL` line: who a peer of the admin socket is. */
+typedef struct pd_config_actor {
+    long uid;
+    const char *email;
+} pd_config_actor_t;
+
+typedef struct pd_config {
+    const char *file;
+    const char *organisation;    /* display name */
+    const char *state_dir;       /* policy.db, trail.db, audit.db */
+    apr_array_header_t *query_endpoints; /* of const char *: ipc:// or tcp:// */
+    const char *admin_socket;
+    const char *key_dir;         /* server.key, clients.allow, master.key; httpd.key for httpd's MCPPolicyKey */
+    const char *user, *group;    /* drop to these when started as root; NULL: stay */
+    const char *httpd_group;     /* group of the query socket's directory */
+    const char *audit_group;     /* group that may read audit.db */
+    const char *admin_group;     /* group that may connect to the admin socket */
+    const char *pid_file;
+    int log_to_syslog;
+    int log_level;               /* PD_LOG_* */
+    apr_array_header_t *actors;  /* of pd_config_actor_t; uid 0 is always Owner */
+    apr_array_header_t *reserved_labels; /* of const char *; "elaichi" always among them */
+    const char *control_prefix;  /* default "elaichi" */
+} pd_config_t;
+
+/* Reads and judges the file. On failure `why` holds "FILE:LINE: what and remedy". */
+pd_status_t pd_config_load(const char *file, apr_pool_t *pool, pd_config_t **ret, char *why, size_t size);
+
+#endif

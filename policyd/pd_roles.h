@@ -1,0 +1,20 @@
+/* Roles: built-in ones as a table in code, custom ones as objects of kind "role". */
+#ifndef PD_ROLES_H
+#define PD_ROLES_H
+
+#include "pd_store.h"
+
+/* Permissions of a built-in role (sorted, NULL-terminated), or NULL if the name is not built in.
+ * "Owner" answers the list of all permissions that the registry names. */
+const char *const *pd_roles_builtin(const char *name);
+/* i-th built-in role's name, NULL after the last. */
+const char *pd_roles_builtin_name(int i);
+/* Description of a built-in role for listings. */
+const char *pd_roles_builtin_text(const char *name);
+
+/* All permissions of the roles named in `roles` (JSON array of names), united, sorted, NULL-terminated, in
+ * `pool`. A custom role that is gone gives nothing. *ret_owner: "Owner" is among them. */
+pd_status_t pd_roles_permissions(pd_tx_t *tx, const json_t *roles, apr_pool_t *pool,
+                                 const char *const **ret, int *ret_owner);
+
+#endif

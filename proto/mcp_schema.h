@@ -1,0 +1,31 @@
+/* JSON Schema 2020-12 validation (and draft-07 where `$schema` says so), in-document references only: `$ref`, `$dynamicRef`, `$anchor`, `$id` within the
+ * document; an external reference is an error, never permissive and never fetched. A compiled schema is immutable and thread-safe. Work, depth and
+ * pattern matching are bounded; a limit that is hit is an error, not a pass. Pure. */
+#ifndef MCP_SCHEMA_H
+#define MCP_SCHEMA_H
+
+#include <apr_pools.h>
+#include <jansson.h>
+
+#include "mcp_proto.h"
+
+typedef struct mcp_schema mcp_schema_t;
+
+#define MCP_SCHEMA_MAX_STEPS 200000 /* keyword evaluations of one validation */
+#define MCP_SCHEMA_MAX_DEPTH 128
+
+/* Why an instance or a schema is refused. */
+typedef struct mcp_schema_error {
+    char path[256];    /* JSON Pointer into the instance ("" is the root), cut with "..." */
+    char rule[64];     /* keyword: "required", "type", … */
+    char message[512]; /* "missing property \"path\"": names rules and property names of the schema, never an instance's value */
+} mcp_schema_error_t;
+
+/* Compiles. schema is copied as needed; freed with pool. MCP_E_FIELD with *err when it can't be taken (unknown dialect, unresolved or external
+ * reference, bad pattern, too deep). */
+mcp_wire_status_t mcp_schema_compile(const json_t *schema, apr_pool_t *pool, mcp_schema_t **ret, mcp_schema_error_t *err);
+
+/* 0 valid; MCP_E_FIELD invalid (*err names the first failure, in document order of the schema); MCP_E_SIZE a limit was hit. */
+mcp_wire_status_t mcp_schema_validate(const mcp_schema_t *schema, const json_t *instance, mcp_schema_error_t *err);
+
+#endif
