@@ -12,13 +12,22 @@
 
 typedef struct pd_audit pd_audit_t;
 
-/* Opens or makes audit.db in dir (mode 0640, group gid unless (gid_t)-1), starts the copy thread. */
+/* Opens or makes audit.db in dir (mode 0640, group gid unless -1), starts the copy thread. An audit.db of
+ * another trail or an older version is filled anew from this one; who the members are must then be
+ * told again, so tell pd_audit_member() all of them at start. A damaged or newer one is refused: the
+ * remedy in `why` is to remove it. The trail must outlive the copy. */
 pd_status_t pd_audit_open(const char *dir, int gid, pd_trail_t *trail, pd_audit_t **ret, char *why,
                           size_t size);
+/* Copies what is there, if nothing holds it up, and ends the thread. No list or get may still run (close
+ * the store, whose job threads call them, before). NULL is fine. */
 void pd_audit_close(pd_audit_t **audit);
 
 /* Tells the copy thread that records wait; any thread, never blocks. */
 void pd_audit_poke(pd_audit_t *audit);
+
+/* How the copy fares, for log and status: PD_OK, or why the last round failed; *ret_position (may be
+ * NULL): seq up to which it reaches. Any thread. */
+pd_status_t pd_audit_health(pd_audit_t *audit, int64_t *ret_position);
 
 /* Who a member is, for the erasable side table (decisions 5.7); email NULL erases. Queued, any thread. */
 void pd_audit_member(pd_audit_t *audit, const char *member_id, const char *email, const char *name);
@@ -33,11 +42,12 @@ typedef struct pd_audit_query {
     int64_t after_seq; /* with oldest_first: only newer than this */
 } pd_audit_query_t;
 
-/* Rows as a JSON array, newest first. Waits until the copy has reached the trail's head as of this call or
+/* Rows as a JSON array, newest first: objects with the columns of `audit_trail`, absent ones null,
+ * arg_names an array. Waits until the copy has reached the trail's head as of this call or
  * the deadline passes (PD_E_TIMEOUT). Only on a job thread. */
 pd_status_t pd_audit_list(pd_audit_t *audit, const pd_audit_query_t *query, pd_boot_t deadline,
                           json_t **ret_rows);
-/* One row by audit id, or PD_E_NOT_FOUND. */
+/* One row by audit id, or PD_E_NOT_FOUND. Waits likewise. */
 pd_status_t pd_audit_get(pd_audit_t *audit, const char *audit_id, pd_boot_t deadline, json_t **ret_row);
 
 #endif

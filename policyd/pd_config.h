@@ -8,12 +8,20 @@
 
 #include "pd_err.h"
 
+#define PD_CONFIG_MAX_BYTES     (256u * 1024) /* of the file */
+#define PD_CONFIG_MAX_LINE      2048          /* bytes of one line */
+#define PD_CONFIG_MAX_ENDPOINTS 8
+#define PD_CONFIG_MAX_ACTORS    256
+#define PD_CONFIG_MAX_RESERVED  64
+
 /* One `actor = unix:UID EMAIL` line: who a peer of the admin socket is. */
 typedef struct pd_config_actor {
     long uid;
     const char *email;
 } pd_config_actor_t;
 
+/* Immutable and read by any thread, but for `actors` and `log_level`, which belong to the loop's thread:
+ * SIGHUP replaces them (pd_config_adopt). */
 typedef struct pd_config {
     const char *file;
     const char *organisation;    /* display name */
@@ -33,7 +41,15 @@ typedef struct pd_config {
     const char *control_prefix;  /* default "elaichi" */
 } pd_config_t;
 
-/* Reads and judges the file. On failure `why` holds "FILE:LINE: what and remedy". */
+/* Reads and judges the file, users and groups included. On failure `why` holds "FILE:LINE: what and remedy". */
 pd_status_t pd_config_load(const char *file, apr_pool_t *pool, pd_config_t **ret, char *why, size_t size);
+
+/* The same for text already read; `file` is for messages. Pure: users and groups are not looked up. */
+pd_status_t pd_config_parse(const char *file, const char *text, size_t bytes, apr_pool_t *pool,
+                            pd_config_t **ret, char *why, size_t size);
+
+/* Takes over what SIGHUP may change (actors, log level) into `live`; everything is copied into `pool`.
+ * Returns the name of the first key that differs but needs a restart, or NULL. Loop's thread. */
+const char *pd_config_adopt(pd_config_t *live, const pd_config_t *fresh, apr_pool_t *pool);
 
 #endif

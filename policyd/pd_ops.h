@@ -1,5 +1,5 @@
-/* The operation registry: every control-plane operation is one row here and one handler in op_*.c, and
- * is reachable through every door from that row alone (contract 2, decisions 4.3). */
+/* The operation registry: every control-plane operation is one row here and one handler in op_*.c,
+ * and is reachable through every door from that row alone (contract 2, decisions 4.3). */
 #ifndef PD_OPS_H
 #define PD_OPS_H
 
@@ -8,24 +8,30 @@
 
 typedef struct pd_op pd_op_t;
 
-/* One run of an operation. Handlers run on the thread of their lane; they touch nothing of the core but
- * config, master_key and (job lane) audit. */
+/* One run of an operation. Handlers run on the thread of their lane; they touch nothing of the core
+ * but config, master_key and (job lane) audit. */
 typedef struct pd_op_call {
     pd_core_t *core;
     const pd_op_t *op;
     const pd_actor_t *actor;
-    const json_t *args;  /* checked against the row's schema */
-    pd_tx_t *tx;         /* loop and write lanes; job lane too when the row says needs_tx */
+    const json_t *args; /* checked against the row's schema */
+    pd_tx_t *tx;        /* loop and write lanes; job lane too when the row says needs_tx */
     apr_pool_t *pool;
     pd_boot_t deadline;
+    const char *first_resource; /* of the first endpoint a child named, or NULL (contract 12) */
     json_t *result;      /* out: object, owned by the call */
     pd_fault_t fault;    /* out: why not */
-    const char *detail;  /* out, may stay NULL: for the audit row (ids and revisions, never secrets) */
+    const char *detail;  /* out, may stay NULL: for the audit row (ids, revisions; no secrets) */
 } pd_op_call_t;
 
-/* PD_OK with result set; or PD_E_* with fault set (a bare PD_E_NOT_FOUND, _CONFLICT, _REVISION is given its
- * code and a general message by the runner; others become `internal`). Anything but PD_OK undoes the unit. */
+/* PD_OK with result set; PD_E_ROLLBACK with result set and no fault (a dry run: undone, yet
+ * answered); or PD_E_* with fault set (a bare PD_E_NOT_FOUND, _CONFLICT, _REVISION is given its
+ * code and a general message by the runner; others become `internal`). Anything but PD_OK undoes
+ * the unit. */
 typedef pd_status_t pd_op_fn(pd_op_call_t *call);
+/* What has to follow a commit; on the loop's thread, with the call's result, before the door hears
+ * of it. */
+typedef void pd_op_after_fn(const pd_op_call_t *call);
 
 typedef enum pd_secret { PD_SECRET_NO, PD_SECRET_ALWAYS, PD_SECRET_WITH_CREDENTIAL } pd_secret_t;
 
@@ -37,14 +43,19 @@ struct pd_op {
     const char *permission;  /* "member:write"; NULL: any active member (whoami) */
     mcp_class_t klass;       /* decides the scope rung at MCP and REST */
     pd_lane_t lane;
-    int needs_tx;            /* job lane: give it a store transaction */
+    int needs_tx; /* job lane: give it a store transaction */
     pd_secret_t secret;
     const char *rest_method; /* "POST" */
     const char *rest_path;   /* "/members/{member}" below /api/v1 */
     size_t max_bytes;        /* of its arguments; 0: 1 MiB */
     const char *schema;      /* JSON Schema text of its arguments */
     pd_op_fn *handler;
+    pd_op_after_fn *after; /* write lane only; NULL: nothing */
 };
+
+/* Rows are sound when (pd_ops_init checks): read <=> not PD_LANE_WRITE; every {word} of rest_path
+ * is a property of the schema; name, permission and (rest_method, rest_path) have their form and
+ * are unique. */
 
 /* The registry; NULL after the last row. */
 const pd_op_t *pd_ops_row(int i);
@@ -52,22 +63,31 @@ const pd_op_t *pd_ops_row(int i);
 const pd_op_t *pd_ops_find(const char *name);
 /* Name of a row into buf (64 bytes). */
 void pd_ops_name(const pd_op_t *op, char *buf);
-/* The whole registry as JSON (rows without handlers) for policyctl and the reference; new reference. */
+/* The whole registry as a JSON array (rows without handlers, schema as an object) for policyctl and
+ * the reference; new reference. */
 json_t *pd_ops_describe(void);
-/* Parses all schemas once; call before the first invocation. Fails when a row is not sound. */
+/* Compiles all schemas once; call before the first invocation and before threads. Fails when a row
+ * is not sound. `pool` must outlive the registry's use. */
 pd_status_t pd_ops_init(apr_pool_t *pool, char *why, size_t size);
+/* Arguments against the row's schema: PD_OK, or PD_E_INVALID with fault INVALID_REQUEST naming
+ * place and rule, never a value. Any thread after pd_ops_init. */
+pd_status_t pd_ops_check(const pd_op_t *op, const json_t *args, pd_fault_t *fault);
+/* 1 when `name` is a top-level property of the row's schema: such names may be recorded. */
+int pd_ops_knows(const pd_op_t *op, const char *name);
 
 /* Every op_*.c exports its handlers through its own header op_*.h; only pd_ops.c lists them. */
 
 /* Completion of an invocation; loop's thread. audit_id is "" when nothing was recorded. */
 typedef void pd_invoke_fn(const pd_op_call_t *call, const char *audit_id, void *baton);
 
-/* Runs an operation for an actor, whatever the door: permission, scope (MCP and REST only), secret doors,
- * size, schema; for writes audit begin, commit with the audit id, audit end (decisions 4.6); for reads one
- * record after. A denial leaves one `denied` row. done is called once, with call->fault.code set on
- * refusal. args is borrowed until then. PD_E_* only when nothing could be started (then done is not called). */
-pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor, const json_t *args,
-                      const char *trace_id, pd_boot_t deadline, apr_pool_t *pool, pd_invoke_fn *done,
-                      void *baton);
+/* Runs an operation for an actor, whatever the door: permission, scope (MCP and REST only), secret
+ * doors, size, schema; for writes audit begin, commit with the audit id, audit end (decisions 4.6);
+ * for reads one record after. A denial leaves one `denied` row. done is called once, with
+ * call->fault.code set on refusal. args, actor and pool are borrowed until done has returned; done
+ * may run before this returns. What done wants to keep of call->result it takes by json_incref.
+ * PD_E_* only when nothing could be started (then done is not called). */
+pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
+                      const json_t *args, const char *trace_id, pd_boot_t deadline,
+                      apr_pool_t *pool, pd_invoke_fn *done, void *baton);
 
 #endif

@@ -1,4 +1,7 @@
-/* Roles: built-in ones as a table in code, custom ones as objects of kind "role". */
+/* Roles: built-in ones as a table in code, custom ones as objects of kind "role": {name,
+ * description?, permissions}, key "name:NAME". The set of all permissions is what the registry's
+ * rows name, and a few that no row names (tool:execute, the ones that widen a list to what others
+ * own). Thread-safe. */
 #ifndef PD_ROLES_H
 #define PD_ROLES_H
 
@@ -9,11 +12,14 @@
 const char *const *pd_roles_builtin(const char *name);
 /* i-th built-in role's name, NULL after the last. */
 const char *pd_roles_builtin_name(int i);
+/* 1 when any row of the registry, or a check outside it, asks for this permission. */
+int pd_roles_is_permission(const char *permission);
 /* Description of a built-in role for listings. */
 const char *pd_roles_builtin_text(const char *name);
 
-/* All permissions of the roles named in `roles` (JSON array of names), united, sorted, NULL-terminated, in
- * `pool`. A custom role that is gone gives nothing. *ret_owner: "Owner" is among them. */
+/* All permissions of the roles named in `roles` (JSON array of names), united, sorted,
+ * NULL-terminated, in `pool`. A custom role that is gone gives nothing. *ret_owner: "Owner" is
+ * among them. */
 pd_status_t pd_roles_permissions(pd_tx_t *tx, const json_t *roles, apr_pool_t *pool,
                                  const char *const **ret, int *ret_owner);
 

@@ -52,10 +52,15 @@ typedef void pd_done_fn(pd_status_t status, int64_t revision, void *baton);
  * pd_store_reap(). On failure `why` (size bytes) says what to do. */
 pd_status_t pd_store_open(const char *path, void (*wake)(void *), void *wake_baton,
                           pd_store_t **ret, char *why, size_t size);
-/* Ends the threads after what is queued has been committed. NULL is fine. */
+/* Ends the threads after what is queued has been committed, and runs its completions. NULL is fine.
+ * On the loop's thread, outside of units. */
 void pd_store_close(pd_store_t **store);
 
-/* Hands a unit over. PD_E_FULL when the lane's bounded queue is full (done is then not called). */
+/* Hands a unit over. On the loop's thread. PD_E_FULL when the lane's bounded queue is full (4096 writes,
+ * 256 jobs, each counted until its completion has run), PD_E_CLOSED during close: done is then not
+ * called. A unit whose deadline has passed before it starts ends with PD_E_TIMEOUT, as does a job
+ * that still reads then. After a failed commit all units of the group end with PD_E_IO. A loop-lane
+ * unit must not submit to the loop lane itself (PD_E_INVALID); completions may. */
 pd_status_t pd_store_submit(pd_store_t *store, pd_lane_t lane, pd_boot_t deadline, pd_unit_fn *unit,
                             pd_done_fn *done, void *baton);
 /* Runs waiting completions; only on the loop's thread. */
@@ -73,25 +78,32 @@ pd_status_t pd_tx_find(pd_tx_t *tx, const char *kind, const char *key, pd_object
  * *ret is an array of pd_object_t *. */
 pd_status_t pd_tx_list(pd_tx_t *tx, const char *kind, const char *owner, const char *after, int limit,
                        apr_array_header_t **ret);
-/* keys: NULL-terminated array of alternative keys, or NULL. PD_E_CONFLICT when one is taken.
+/* Changes are for the write lane (elsewhere PD_E_INVALID). One that is refused (PD_E_CONFLICT,
+ * PD_E_NOT_FOUND, PD_E_REVISION, PD_E_INVALID) has changed nothing, and the unit may go on.
+ * keys: NULL-terminated array of alternative keys, or NULL. PD_E_CONFLICT when one is taken.
  * Key order is by creation: ids sort by time of creation (pd_store_new_id). */
 pd_status_t pd_tx_insert(pd_tx_t *tx, const char *kind, const char *id, const char *owner, json_t *doc,
                          const char *const *keys);
-/* Replaces document and keys. expected: the revision it must have, 0 for any. */
+/* Replaces owner, document and keys (NULL: it has none afterwards). expected: the revision it must
+ * have, 0 for any. ret_revision may be NULL. */
 pd_status_t pd_tx_update(pd_tx_t *tx, const char *kind, const char *id, const char *owner, json_t *doc,
                          const char *const *keys, int64_t expected, int64_t *ret_revision);
+/* Its keys and its secret go with it. */
 pd_status_t pd_tx_delete(pd_tx_t *tx, const char *kind, const char *id, int64_t expected);
 
-/* Sealed bytes of an object; put replaces, get copies into the unit's pool. */
+/* Sealed bytes of an object that exists (PD_E_NOT_FOUND); put replaces, get copies into the unit's pool
+ * and answers PD_E_NOT_FOUND where there are none. Put and delete count as changes of the object. */
 pd_status_t pd_tx_secret_put(pd_tx_t *tx, const char *kind, const char *id, const void *sealed,
                              size_t bytes);
 pd_status_t pd_tx_secret_get(pd_tx_t *tx, const char *kind, const char *id, const void **ret,
                              size_t *ret_bytes);
 pd_status_t pd_tx_secret_delete(pd_tx_t *tx, const char *kind, const char *id);
 
-/* The policy revision as this unit sees it. */
+/* The policy revision as this unit sees it: once it has changed something, the one it is about to
+ * make. -1 when it cannot be read, which also fails the unit. */
 int64_t pd_tx_revision(pd_tx_t *tx);
-/* Objects changed after `revision`: array of pd_change_t, oldest first, each object once. */
+/* Objects changed after `revision`: array of pd_change_t, oldest first, each object once.
+ * PD_E_REVISION when that is older than what is kept (the last 100,000 rows): read all anew. */
 typedef struct pd_change {
     const char *kind;
     const char *id;
@@ -99,6 +111,9 @@ typedef struct pd_change {
 pd_status_t pd_tx_changes(pd_tx_t *tx, int64_t revision, apr_array_header_t **ret);
 /* Stores the audit id of the control-plane change beside the new revision (decisions 4.6). */
 void pd_tx_audit(pd_tx_t *tx, const char *audit_id);
+/* The revision that a control-plane change of this audit id made, or PD_E_NOT_FOUND: tells recovery
+ * whether the change that an open attempt announced was committed. */
+pd_status_t pd_tx_audit_find(pd_tx_t *tx, const char *audit_id, int64_t *ret_revision);
 
 /* Grant, its member and the policy revision in one statement (contract 3.1): the hot path.
  * token_key: alternative key of the grant. PD_E_NOT_FOUND when there is none; *ret_member may be NULL
@@ -106,7 +121,8 @@ void pd_tx_audit(pd_tx_t *tx, const char *audit_id);
 pd_status_t pd_tx_grant(pd_tx_t *tx, const char *token_key, pd_object_t **ret_grant,
                         pd_object_t **ret_member, int64_t *ret_revision);
 
-/* A new id: prefix, '_', and 26 characters that sort by time of creation. Pool-allocated. */
+/* A new id: prefix, '_', and 26 characters that sort by time of creation. Pool-allocated; NULL when the
+ * system has no randomness. Any thread. */
 const char *pd_store_new_id(const char *prefix, apr_pool_t *pool);
 
 #endif

@@ -1,0 +1,521 @@
+/* Questions to policyd: see mcp_ask.h. */
+#include "mcp_ask.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+#include <apr_time.h>
+
+#include "../proto/mcp_body.h"
+#include "../proto/mcp_hash.h"
+#include "../proto/mcp_kind_text.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
+
+#define MAX_RUNNING   4096
+#define BEAT_BUDGET_MS 200
+#define RESEND_PAUSE_US 20000
+#define AUDIT_BYTES   (MCP_MAX_ID + 1)
+
+struct mcp_ask {
+    mcp_link_t *link;
+    char child[33];
+    json_t *resources; /* strings; read only */
+    int max_calls;
+    pthread_mutex_t mutex; /* guards the rest; never held across I/O */
+    uint64_t generation;   /* 0: hello is due */
+    mcp_ring_t ring;
+    apr_time_t last_beat;
+    int is_beating;
+    int running_count;
+    char (*running)[AUDIT_BYTES];
+};
+
+apr_status_t mcp_ask_create(mcp_link_t *link, const apr_array_header_t *resources, int max_calls,
+                            mcp_ask_t **ret)
+{
+    mcp_ask_t *ask = calloc(1, sizeof(*ask));
+    unsigned char id[16];
+    int i;
+
+    if (ask == NULL) {
+        return APR_ENOMEM;
+    }
+    ask->running = calloc(MAX_RUNNING, AUDIT_BYTES);
+    ask->resources = json_array();
+    if (ask->running == NULL || ask->resources == NULL) {
+        json_decref(ask->resources);
+        free(ask->running);
+        free(ask);
+        return APR_ENOMEM;
+    }
+    ask->link = link;
+    ask->max_calls = max_calls;
+    mcp_random(id, sizeof(id));
+    mcp_hex(id, sizeof(id), ask->child);
+    for (i = 0; i < resources->nelts && i < 64; i++) {
+        json_array_append_new(ask->resources,
+                              json_string(APR_ARRAY_IDX(resources, i, const char *)));
+    }
+    (void)pthread_mutex_init(&ask->mutex, NULL); /* default attributes: can't fail on Linux */
+    *ret = ask;
+    return APR_SUCCESS;
+}
+
+void mcp_ask_free(mcp_ask_t **ask)
+{
+    if (*ask == NULL) {
+        return;
+    }
+    json_decref((*ask)->resources);
+    free((*ask)->running);
+    (void)pthread_mutex_destroy(&(*ask)->mutex);
+    mcp_wipe(&(*ask)->ring, sizeof((*ask)->ring));
+    free(*ask);
+    *ask = NULL;
+}
+
+static uint64_t known_generation(mcp_ask_t *ask)
+{
+    uint64_t generation;
+
+    (void)pthread_mutex_lock(&ask->mutex);
+    generation = ask->generation;
+    (void)pthread_mutex_unlock(&ask->mutex);
+    return generation;
+}
+
+static apr_status_t not_understood(mcp_err_t *err, apr_pool_t *pool, const char *log)
+{
+    (void)mcp_err_set(err, pool, MCP_FAIL_UNAVAILABLE, MCP_CODE_POLICY_UNAVAILABLE,
+                      "try again in a moment", "the policy service is not available");
+    if (err != NULL) {
+        err->log = log;
+    }
+    return MCP_STATUS_REFUSED;
+}
+
+static apr_status_t hello(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err)
+{
+    json_t *body = json_pack("{s:i,s:i,s:s,s:s,s:O,s:i}", "version_min", (int)MCP_VERSION_MIN,
+                             "version_max", (int)MCP_VERSION, "software", "mod_mcp/" PACKAGE_VERSION,
+                             "child", ask->child, "resources", ask->resources, "max_calls",
+                             ask->max_calls);
+    mcp_link_reply_t reply;
+    mcp_ring_t ring;
+    apr_status_t status;
+
+    status = mcp_link_ask(ask->link, MCP_KIND_HELLO, body, 0, -1, budget_ms, pool, &reply, NULL, err);
+    json_decref(body);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    if ((reply.frame.flags & MCP_FLAG_ERROR) != 0) {
+        return not_understood(err, pool, mcp_json_str(reply.body, "message"));
+    }
+    status = mcp_seal_ring(json_object_get(reply.body, "keys"), &ring, pool, err);
+    if (status != APR_SUCCESS) {
+        return not_understood(err, pool, "policyd's key ring can't be read");
+    }
+    (void)pthread_mutex_lock(&ask->mutex);
+    ask->generation = reply.frame.generation;
+    ask->ring = ring;
+    (void)pthread_mutex_unlock(&ask->mutex);
+    mcp_wipe(&ring, sizeof(ring));
+    return APR_SUCCESS;
+}
+
+/* One question with the generation of the day; after hello_required says hello and asks once more, which is safe for every kind. */
+static apr_status_t question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
+                             int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret, int *was_sent,
+                             mcp_err_t *err)
+{
+    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    apr_status_t status = APR_SUCCESS;
+    int rounds;
+
+    for (rounds = 0; rounds < 2; rounds++) {
+        int64_t left = apr_time_as_msec(until - apr_time_now());
+        mcp_code_t code;
+
+        if (known_generation(ask) == 0) {
+            status = hello(ask, left, pool, err);
+            left = apr_time_as_msec(until - apr_time_now());
+        }
+        if (status == APR_SUCCESS) {
+            status = mcp_link_ask(ask->link, kind, body, known_generation(ask), endpoint, left, pool,
+                                  ret, was_sent, err);
+        }
+        if (status != APR_SUCCESS || (ret->frame.flags & MCP_FLAG_ERROR) == 0) {
+            return status;
+        }
+        code = mcp_code_from_text(mcp_json_str(ret->body, "code"));
+        if (code != MCP_CODE_HELLO_REQUIRED) {
+            return APR_SUCCESS;
+        }
+        (void)pthread_mutex_lock(&ask->mutex);
+        ask->generation = 0;
+        (void)pthread_mutex_unlock(&ask->mutex);
+        if (was_sent != NULL) {
+            *was_sent = 0; /* nothing was recorded */
+        }
+    }
+    return not_understood(err, pool, "policyd restarts again and again");
+}
+
+apr_status_t mcp_ask_ring(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_ring_t *ret,
+                          mcp_err_t *err)
+{
+    if (known_generation(ask) == 0) {
+        apr_status_t status = hello(ask, budget_ms, pool, err);
+
+        if (status != APR_SUCCESS) {
+            return status;
+        }
+    }
+    (void)pthread_mutex_lock(&ask->mutex);
+    *ret = ask->ring;
+    (void)pthread_mutex_unlock(&ask->mutex);
+    return APR_SUCCESS;
+}
+
+/* An error reply as what the client is told. */
+static apr_status_t refused(const mcp_link_reply_t *reply, apr_pool_t *pool, mcp_err_t *err)
+{
+    mcp_code_t code = mcp_code_from_text(mcp_json_str(reply->body, "code"));
+    const char *message = mcp_json_str(reply->body, "message");
+
+    if (mcp_code_http(code) == 401) {
+        (void)mcp_err_set(err, pool, MCP_FAIL_UNAUTHORIZED, code, NULL, "%s", message);
+        if (err != NULL) {
+            err->has_credentials = 1;
+            err->audit = mcp_json_str(reply->body, "audit");
+        }
+        return MCP_STATUS_REFUSED;
+    }
+    return not_understood(err, pool, message);
+}
+
+static json_t *who_body(const mcp_who_t *who)
+{
+    json_t *body = json_pack("{s:s,s:s,s:s}", "token_hash", who->token_hash, "surface", who->surface,
+                             "resource", who->resource);
+
+    if (who->client_name != NULL && who->client_name[0] != '\0') {
+        json_object_set_new(body, "client",
+                            json_pack("{s:s,s:s}", "name", who->client_name, "version",
+                                      who->client_version != NULL ? who->client_version : ""));
+    }
+    return body;
+}
+
+apr_status_t mcp_ask_resolve(mcp_ask_t *ask, const mcp_who_t *who, int64_t budget_ms, apr_pool_t *pool,
+                             mcp_resolved_t *ret, mcp_err_t *err)
+{
+    json_t *body = who_body(who);
+    mcp_link_reply_t reply;
+    apr_status_t status =
+        question(ask, MCP_KIND_RESOLVE, body, -1, budget_ms, pool, &reply, NULL, err);
+
+    json_decref(body);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    if ((reply.frame.flags & MCP_FLAG_ERROR) != 0) {
+        return refused(&reply, pool, err);
+    }
+    ret->grant = mcp_json_str(reply.body, "grant");
+    ret->member = mcp_json_str(reply.body, "member");
+    ret->view = mcp_json_str(reply.body, "view");
+    ret->may_execute = mcp_json_bool(reply.body, "may_execute");
+    ret->scopes = (unsigned)mcp_json_int(reply.body, "scopes", 0);
+    return APR_SUCCESS;
+}
+
+apr_status_t mcp_ask_blob(mcp_ask_t *ask, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                          char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    char hex[MCP_DIGEST_HEX + 1];
+    char *bytes = NULL;
+    size_t count = 0;
+    int more = 1;
+
+    while (more) {
+        json_t *body = json_pack("{s:s,s:I}", "digest", digest, "offset", (json_int_t)count);
+        mcp_link_reply_t reply;
+        apr_status_t status =
+            question(ask, MCP_KIND_BLOB_GET, body, -1,
+                     apr_time_as_msec(until - apr_time_now()), pool, &reply, NULL, err);
+        char *grown;
+
+        json_decref(body);
+        if (status == APR_SUCCESS && (reply.frame.flags & MCP_FLAG_RAW) == 0) {
+            status = not_understood(err, pool, "policyd does not have a blob that it named");
+        }
+        if (status == APR_SUCCESS && (count + reply.raw_bytes > MCP_MAX_BLOB_BYTES ||
+                                      (reply.raw_bytes == 0 && count == 0))) {
+            status = not_understood(err, pool, "a blob is too large or empty");
+        }
+        grown = status == APR_SUCCESS ? realloc(bytes, count + reply.raw_bytes) : NULL;
+        if (grown == NULL) {
+            free(bytes);
+            return status != APR_SUCCESS ? status : not_understood(err, pool, "out of memory");
+        }
+        bytes = grown;
+        memcpy(bytes + count, reply.raw, reply.raw_bytes);
+        count += reply.raw_bytes;
+        more = (reply.frame.flags & MCP_FLAG_MORE) != 0;
+    }
+    mcp_digest_hex(bytes, count, hex);
+    if (strcmp(hex, digest) != 0) {
+        free(bytes);
+        return not_understood(err, pool, "a blob does not have its hash");
+    }
+    *ret = bytes;
+    *ret_bytes = count;
+    return APR_SUCCESS;
+}
+
+/* --- the calls that run ------------------------------------------------------------ */
+
+static void running_add(mcp_ask_t *ask, const char *audit)
+{
+    (void)pthread_mutex_lock(&ask->mutex);
+    if (ask->running_count < MAX_RUNNING) {
+        (void)apr_cpystrn(ask->running[ask->running_count++], audit, AUDIT_BYTES);
+    }
+    (void)pthread_mutex_unlock(&ask->mutex);
+}
+
+static void running_remove(mcp_ask_t *ask, const char *audit)
+{
+    int i;
+
+    (void)pthread_mutex_lock(&ask->mutex);
+    for (i = 0; i < ask->running_count; i++) {
+        if (strcmp(ask->running[i], audit) == 0) {
+            ask->running_count--;
+            memcpy(ask->running[i], ask->running[ask->running_count], AUDIT_BYTES);
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&ask->mutex);
+}
+
+static json_t *running_ids(mcp_ask_t *ask)
+{
+    json_t *ids = json_array();
+    int i;
+
+    (void)pthread_mutex_lock(&ask->mutex);
+    for (i = 0; i < ask->running_count; i++) {
+        json_array_append_new(ids, json_string(ask->running[i]));
+    }
+    (void)pthread_mutex_unlock(&ask->mutex);
+    return ids;
+}
+
+void mcp_ask_beat(mcp_ask_t *ask)
+{
+    mcp_link_reply_t reply;
+    apr_pool_t *pool;
+    json_t *body;
+    int is_due;
+
+    (void)pthread_mutex_lock(&ask->mutex);
+    is_due = !ask->is_beating &&
+             apr_time_now() - ask->last_beat >= apr_time_from_msec(MCP_BEAT_MS);
+    if (is_due) {
+        ask->is_beating = 1;
+        ask->last_beat = apr_time_now();
+    }
+    (void)pthread_mutex_unlock(&ask->mutex);
+    if (!is_due) {
+        return;
+    }
+    if (apr_pool_create(&pool, NULL) == APR_SUCCESS) {
+        body = json_pack("{s:s,s:o}", "child", ask->child, "running", running_ids(ask));
+        /* a beat that fails is a beat missed: policyd allows for three */
+        (void)question(ask, MCP_KIND_CHILD_BEAT, body, -1, BEAT_BUDGET_MS, pool, &reply, NULL, NULL);
+        json_decref(body);
+        apr_pool_destroy(pool);
+    }
+    (void)pthread_mutex_lock(&ask->mutex);
+    ask->is_beating = 0;
+    (void)pthread_mutex_unlock(&ask->mutex);
+}
+
+/* --- begin and end ------------------------------------------------------------------- */
+
+static unsigned scopes_of(const json_t *names)
+{
+    unsigned scopes = 0;
+    const json_t *name;
+    size_t i;
+
+    json_array_foreach(names, i, name)
+    {
+        scopes |= mcp_scope_from_text(json_string_value(name));
+    }
+    return scopes;
+}
+
+/* Which answer a denial code is, by the classes of mcp_err.h. */
+static mcp_fail_t fail_of(mcp_code_t code)
+{
+    if (code == MCP_CODE_INSUFFICIENT_SCOPE) {
+        return MCP_FAIL_SCOPE;
+    }
+    if (code == MCP_CODE_UNKNOWN_TOOL) {
+        return MCP_FAIL_PARAMS;
+    }
+    if (code == MCP_CODE_RATE_LIMITED) {
+        return MCP_FAIL_BUSY;
+    }
+    if (code == MCP_CODE_OVERLOADED) {
+        return MCP_FAIL_UNAVAILABLE;
+    }
+    return MCP_FAIL_TOOL;
+}
+
+static void take_denial(const json_t *denied, const char *audit, const char *tool, apr_pool_t *pool,
+                        mcp_err_t *err)
+{
+    mcp_code_t code = mcp_code_from_text(mcp_json_str(denied, "code"));
+    const char *message = mcp_json_str(denied, "message");
+
+    if (code == MCP_CODE_NONE || message == NULL) {
+        code = MCP_CODE_INTERNAL;
+        message = "the call was refused";
+    }
+    (void)mcp_err_set(err, pool, fail_of(code), code, mcp_json_str(denied, "hint"),
+                      code == MCP_CODE_UNKNOWN_TOOL ? "Unknown tool: %s" : "%s",
+                      code == MCP_CODE_UNKNOWN_TOOL ? tool : message);
+    err->permission = mcp_json_str(denied, "permission");
+    err->scopes = scopes_of(json_object_get(denied, "scopes"));
+    err->has_credentials = 1;
+    err->audit = audit;
+}
+
+/* A plan holds a credential: its strings are overwritten before jansson lets go of them. */
+static apr_status_t wipe_plan(void *value)
+{
+    json_t *auth = json_object_get(value, "auth");
+    const char *name;
+    json_t *member;
+
+    json_object_foreach(auth, name, member)
+    {
+        char *text = (char *)(uintptr_t)json_string_value(member);
+
+        if (text != NULL) {
+            mcp_wipe(text, json_string_length(member));
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attempt_t *attempt,
+                           int64_t budget_ms, apr_pool_t *pool, mcp_begun_t *ret, mcp_err_t *err)
+{
+    json_t *body = who_body(who);
+    mcp_link_reply_t reply;
+    const json_t *denied;
+    apr_status_t status;
+
+    json_object_set_new(body, "child", json_string(ask->child));
+    json_object_set_new(body, "tool", json_string(attempt->tool));
+    json_object_set_new(body, "via", json_string(attempt->via));
+    json_object_set(body, "arg_names", attempt->arg_names);
+    json_object_set_new(body, "arg_count", json_integer((json_int_t)attempt->arg_count));
+    json_object_set_new(body, "request_bytes", json_integer((json_int_t)attempt->request_bytes));
+    json_object_set_new(body, "deadline_ms", json_integer((json_int_t)attempt->deadline_ms));
+    if (attempt->trace_id != NULL) {
+        json_object_set_new(body, "trace_id", json_string(attempt->trace_id));
+    }
+    status = question(ask, MCP_KIND_CALL_BEGIN, body, -1, budget_ms, pool, &reply, NULL, err);
+    json_decref(body);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    if ((reply.frame.flags & MCP_FLAG_ERROR) != 0) {
+        return refused(&reply, pool, err);
+    }
+    memset(ret, 0, sizeof(*ret));
+    ret->audit = mcp_json_str(reply.body, "audit");
+    ret->endpoint = reply.endpoint;
+    ret->began = apr_time_now();
+    denied = json_object_get(reply.body, "denied");
+    ret->plan = json_object_get(reply.body, "plan");
+    if (denied != NULL) {
+        take_denial(denied, ret->audit, attempt->tool, pool, &ret->denied);
+        ret->plan = NULL;
+        return APR_SUCCESS;
+    }
+    if (ret->plan == NULL) {
+        return not_understood(err, pool, "policyd neither denied nor planned");
+    }
+    /* registered after the body's own cleanup, so it runs before it */
+    apr_pool_cleanup_register(pool, ret->plan, wipe_plan, apr_pool_cleanup_null);
+    running_add(ask, ret->audit);
+    return APR_SUCCESS;
+}
+
+static json_t *end_body(const mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_ended_t *ended)
+{
+    json_t *body =
+        json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "audit", begun->audit, "child", ask->child, "outcome",
+                  mcp_outcome_text(ended->outcome), "duration_us",
+                  (json_int_t)(apr_time_now() - begun->began), "request_bytes",
+                  (json_int_t)ended->request_bytes, "response_bytes", (json_int_t)ended->response_bytes);
+
+    if (ended->code != MCP_CODE_NONE) {
+        json_object_set_new(body, "code", json_string(mcp_code_text(ended->code)));
+    }
+    if (ended->upstream_status != 0) {
+        json_object_set_new(body, "upstream_status", json_integer(ended->upstream_status));
+    }
+    return body;
+}
+
+apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_ended_t *ended,
+                         int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err)
+{
+    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    json_t *body = end_body(ask, begun, ended);
+    int is_recorded = 0;
+    apr_pool_t *round;
+
+    (void)apr_pool_create(&round, pool);
+    while (!is_recorded && apr_time_now() < until) {
+        mcp_link_reply_t reply;
+
+        apr_pool_clear(round);
+        is_recorded = question(ask, MCP_KIND_CALL_END, body, begun->endpoint,
+                               apr_time_as_msec(until - apr_time_now()), round, &reply, NULL,
+                               NULL) == APR_SUCCESS &&
+                      (reply.frame.flags & MCP_FLAG_ERROR) == 0;
+        if (!is_recorded) {
+            apr_sleep(RESEND_PAUSE_US);
+        }
+    }
+    apr_pool_destroy(round);
+    json_decref(body);
+    running_remove(ask, begun->audit);
+    if (is_recorded) {
+        return APR_SUCCESS;
+    }
+    (void)mcp_err_set(err, pool, MCP_FAIL_TOOL, MCP_CODE_OUTCOME_UNRECORDED,
+                      "check the application before you try again",
+                      "the call may have been executed but its outcome could not be recorded; do not "
+                      "repeat it blindly");
+    if (err != NULL) {
+        err->audit = begun->audit;
+    }
+    return MCP_STATUS_REFUSED;
+}

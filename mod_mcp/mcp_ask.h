@@ -1,0 +1,85 @@
+/* Typed questions to policyd over the link, and what a child knows of policyd: its generation, the key ring, which calls run. One object per
+ * child, made after fork; thread-safe.  Says hello by itself when policyd is new or has restarted, and resends what may be resent
+ * (PROTOCOL.md, Envelope).  Failures are MCP_FAIL_UNAVAILABLE unless said otherwise. */
+#ifndef MCP_ASK_H
+#define MCP_ASK_H
+
+#include "mcp_link.h"
+#include "mcp_seal.h"
+
+typedef struct mcp_ask mcp_ask_t;
+
+/* Who asks, as every question carries it. */
+typedef struct mcp_who {
+    char token_hash[MCP_DIGEST_HEX + 1];
+    const char *surface;        /* "mcp" */
+    const char *resource;
+    const char *client_name;    /* "" or NULL: unknown */
+    const char *client_version;
+} mcp_who_t;
+
+/* resources: array of const char * for hello; may be empty. The link outlives the object. */
+apr_status_t mcp_ask_create(mcp_link_t *link, const apr_array_header_t *resources, int max_calls,
+                            mcp_ask_t **ret);
+void mcp_ask_free(mcp_ask_t **ask);
+
+/* The ring, asked for with hello when it is not known yet. */
+apr_status_t mcp_ask_ring(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_ring_t *ret,
+                          mcp_err_t *err);
+
+typedef struct mcp_resolved {
+    const char *grant;
+    const char *member;
+    const char *view; /* digest */
+    int may_execute;
+    unsigned scopes;
+} mcp_resolved_t;
+
+/* MCP_FAIL_UNAUTHORIZED when the token is not, or no longer, good. */
+apr_status_t mcp_ask_resolve(mcp_ask_t *ask, const mcp_who_t *who, int64_t budget_ms, apr_pool_t *pool,
+                             mcp_resolved_t *ret, mcp_err_t *err);
+
+/* Whole blob, its hash checked, malloc'd (the caller frees it). */
+apr_status_t mcp_ask_blob(mcp_ask_t *ask, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                          char **ret, size_t *ret_bytes, mcp_err_t *err);
+
+typedef struct mcp_attempt {
+    const char *tool;
+    const char *via;
+    json_t *arg_names; /* borrowed */
+    size_t arg_count;
+    size_t request_bytes;
+    int64_t deadline_ms;
+    const char *trace_id; /* NULL: none */
+} mcp_attempt_t;
+
+/* What policyd decided. denied.fail is NONE when the call may run; then plan is set. */
+typedef struct mcp_begun {
+    const char *audit;
+    json_t *plan;    /* freed and wiped with the pool */
+    mcp_err_t denied;
+    int endpoint;    /* `end` goes to where `begin` went */
+    apr_time_t began;
+} mcp_begun_t;
+
+/* Never resent once it may have been recorded. On success without denial the call counts as running until mcp_ask_end(). */
+apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attempt_t *attempt,
+                           int64_t budget_ms, apr_pool_t *pool, mcp_begun_t *ret, mcp_err_t *err);
+
+typedef struct mcp_ended {
+    mcp_outcome_t outcome;
+    mcp_code_t code;
+    int upstream_status;
+    size_t request_bytes;
+    size_t response_bytes;
+} mcp_ended_t;
+
+/* Resent until recorded or budget_ms passed; then MCP_FAIL_TOOL with outcome_unrecorded and the audit id. */
+apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_ended_t *ended,
+                         int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err);
+
+/* Sends child.beat when MCP_BEAT_MS have passed since the last one; called from wherever a call waits. Never blocks longer than a
+ * fifth of a second; one thread at a time. */
+void mcp_ask_beat(mcp_ask_t *ask);
+
+#endif

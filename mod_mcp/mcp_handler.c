@@ -1,0 +1,461 @@
+/* The story of one POST: origin, method, token, media types, size, JSON, era, method; the earliest gate that fails answers, and whoever has no valid
+ * token is told 401 before anything about his message. */
+#include "mcp_handler.h"
+
+#include <string.h>
+
+#include <sys/socket.h>
+
+#include <apr_portable.h>
+#include <apr_strings.h>
+#include <http_connection.h>
+#include <http_core.h>
+#include <http_protocol.h>
+
+#include "../proto/mcp_body.h"
+#include "../proto/mcp_hash.h"
+#include "../proto/mcp_kind_text.h"
+#include "mcp_bearer.h"
+#include "mcp_config.h"
+#include "mcp_failure.h"
+#include "mcp_input.h"
+#include "mcp_lifecycle.h"
+#include "mcp_method.h"
+#include "mcp_origin.h"
+#include "mcp_wellknown.h"
+
+/* One request on its way. */
+typedef struct post {
+    request_rec *r;
+    const mcp_dir_conf_t *conf;
+    mcp_terms_t terms;
+    mcp_turn_t turn;
+    mcp_era_headers_t headers;
+    int has_token;
+} post_t;
+
+/* --- answers ------------------------------------------------------------------------------ */
+
+static int send_text(request_rec *r, int status, const char *type, const char *text, size_t bytes)
+{
+    r->status = status;
+    apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
+    if (type != NULL) {
+        ap_set_content_type(r, type);
+        ap_set_content_length(r, (apr_off_t)bytes);
+        (void)ap_rwrite(text, (int)bytes, r); /* a client that left is not our concern here */
+    } else {
+        ap_set_content_length(r, 0);
+    }
+    return OK;
+}
+
+/* Logs what an administrator may want to know of a refusal; one line, ids and codes only. */
+static void log_refusal(const post_t *post, const mcp_err_t *err)
+{
+    int level = err->fail == MCP_FAIL_UNAVAILABLE || err->fail == MCP_FAIL_INTERNAL ? APLOG_ERR : APLOG_INFO;
+
+    ap_log_rerror(APLOG_MARK, level, 0, post->r, "MCP0301: refused: %s%s%s%s%s",
+                  err->code != MCP_CODE_NONE ? mcp_code_text(err->code) : "protocol error",
+                  err->log != NULL ? ": " : "", err->log != NULL ? err->log : "",
+                  err->audit != NULL ? ", audit " : "", err->audit != NULL ? err->audit : "");
+}
+
+static int send_refusal(post_t *post, const mcp_err_t *err, const char *id, const mcp_era_t *era)
+{
+    request_rec *r = post->r;
+    mcp_answer_t answer;
+
+    log_refusal(post, err);
+    memset(&answer, 0, sizeof(answer));
+    mcp_failure_answer(err, id, era, r->pool, &answer);
+    if (answer.is_challenge) {
+        apr_table_setn(r->err_headers_out, "WWW-Authenticate",
+                       mcp_bearer_challenge(err, mcp_wellknown_url(post->conf, r->server, r->pool),
+                                            "mcp:read mcp:tools", r->pool));
+    }
+    if (answer.retry_after_s > 0) {
+        apr_table_setn(r->err_headers_out, "Retry-After",
+                       apr_itoa(r->pool, answer.retry_after_s));
+    }
+    if (answer.allow != NULL) {
+        apr_table_setn(r->err_headers_out, "Allow", answer.allow);
+    }
+    return send_text(r, answer.http, answer.content_type, answer.body, answer.body_bytes);
+}
+
+/* A refusal of the message itself: its sender is authenticated first, so that a bad token is 401 whatever the message (decisions 10.3). */
+static int refuse(post_t *post, const mcp_err_t *err, const char *id, const mcp_era_t *era)
+{
+    mcp_err_t unknown;
+
+    memset(&unknown, 0, sizeof(unknown));
+    if (err->fail != MCP_FAIL_UNAUTHORIZED && err->fail != MCP_FAIL_ORIGIN &&
+        err->fail != MCP_FAIL_UNAVAILABLE && post->has_token &&
+        mcp_turn_resolve(&post->turn, &unknown) != APR_SUCCESS) {
+        return send_refusal(post, &unknown, NULL, NULL);
+    }
+    return send_refusal(post, err, id, era);
+}
+
+/* --- the turn --------------------------------------------------------------------------------- */
+
+static const char *header_of(void *baton, const char *name)
+{
+    return apr_table_get(((const post_t *)baton)->r->headers_in, name);
+}
+
+/* A closed connection shows as end of file on the socket; under HTTP/2 the connection is aborted by mod_http2. */
+static int client_is_gone(void *baton)
+{
+    conn_rec *connection = ((const post_t *)baton)->r->connection;
+    apr_socket_t *socket;
+    apr_os_sock_t fd;
+    char byte;
+
+    if (connection->aborted) {
+        return 1;
+    }
+    if (connection->master != NULL) {
+        return connection->master->aborted != 0;
+    }
+    socket = ap_get_conn_socket(connection);
+    if (socket == NULL || apr_os_sock_get(&fd, socket) != APR_SUCCESS) {
+        return 0;
+    }
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void fill_terms(post_t *post)
+{
+    const mcp_server_conf_t *server = mcp_config_server(post->r->server);
+
+    post->terms.policy_ms = apr_time_as_msec(mcp_config_policy_timeout(server));
+    post->terms.call_ms = apr_time_as_msec(mcp_config_call_timeout(post->conf));
+    post->terms.max_result = (size_t)mcp_config_max_result(post->conf);
+    post->terms.list_page = mcp_config_list_page(post->conf);
+    post->terms.session_us = mcp_config_session_lifetime(post->conf);
+    post->terms.serves_legacy = mcp_config_serves_legacy(post->conf);
+    post->terms.egress_allow = server->egress_allow;
+}
+
+static void fill_turn(post_t *post)
+{
+    request_rec *r = post->r;
+    mcp_turn_t *turn = &post->turn;
+
+    fill_terms(post);
+    turn->pool = r->pool;
+    turn->child = mcp_lifecycle_child();
+    turn->terms = &post->terms;
+    turn->who.surface = "mcp";
+    turn->who.resource = mcp_config_resource(post->conf, r->server, r->pool);
+    turn->header = header_of;
+    turn->is_gone = client_is_gone;
+    turn->baton = post;
+    mcp_turn_trace(turn, apr_table_get(r->headers_in, "traceparent"));
+    post->headers.version = apr_table_get(r->headers_in, "MCP-Protocol-Version");
+    post->headers.method = apr_table_get(r->headers_in, "Mcp-Method");
+    post->headers.name = apr_table_get(r->headers_in, "Mcp-Name");
+    post->headers.session = apr_table_get(r->headers_in, "Mcp-Session-Id");
+}
+
+static apr_status_t take_token(post_t *post, mcp_err_t *err)
+{
+    const char *token = NULL;
+    size_t bytes = 0;
+    apr_status_t status = mcp_bearer_token(apr_table_get(post->r->headers_in, "Authorization"),
+                                           post->r->pool, &token, &bytes, err);
+
+    if (status == APR_SUCCESS) {
+        mcp_token_hash(token, bytes, post->turn.who.token_hash);
+        post->has_token = 1;
+    }
+    return status;
+}
+
+/* --- gates before the body ------------------------------------------------------------------------ */
+
+static apr_status_t check_media(const post_t *post, mcp_err_t *err)
+{
+    const char *type = apr_table_get(post->r->headers_in, "Content-Type");
+    size_t length = type != NULL ? strcspn(type, "; \t") : 0;
+
+    if (length == 16 && strncasecmp(type, "application/json", 16) == 0) {
+        return APR_SUCCESS;
+    }
+    return mcp_err_set(err, post->r->pool, MCP_FAIL_MEDIA, MCP_CODE_NONE, NULL,
+                       "Content-Type must be application/json");
+}
+
+/* One of the two types an answer can have must be acceptable; a missing header accepts all. */
+static apr_status_t check_accept(const post_t *post, mcp_err_t *err)
+{
+    static const char *const fine[] = {"*/*", "application/*", "application/json", "text/event-stream",
+                                       "text/*"};
+    const char *accept = apr_table_get(post->r->headers_in, "Accept");
+    char *state = NULL;
+    char *item;
+    size_t i;
+
+    if (accept == NULL || accept[0] == '\0') {
+        return APR_SUCCESS;
+    }
+    for (item = apr_strtok(apr_pstrdup(post->r->pool, accept), ",", &state); item != NULL;
+         item = apr_strtok(NULL, ",", &state)) {
+        size_t length;
+
+        item += strspn(item, " \t");
+        length = strcspn(item, "; \t");
+        for (i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
+            if (strlen(fine[i]) == length && strncasecmp(fine[i], item, length) == 0) {
+                return APR_SUCCESS;
+            }
+        }
+    }
+    return mcp_err_set(err, post->r->pool, MCP_FAIL_ACCEPT, MCP_CODE_NONE, NULL,
+                       "Accept must allow application/json or text/event-stream");
+}
+
+static apr_status_t check_method(const post_t *post, mcp_err_t *err)
+{
+    return post->r->method_number == M_POST
+               ? APR_SUCCESS
+               : mcp_err_set(err, post->r->pool, MCP_FAIL_HTTP_METHOD, MCP_CODE_NONE, NULL,
+                             "this endpoint takes POST");
+}
+
+/* --- messages ---------------------------------------------------------------------------------------- */
+
+/* Settles what the classifier leaves open for a legacy request: the session's revision, else the header's, else the oldest. */
+static apr_status_t settle_legacy(post_t *post, mcp_era_t *era, mcp_err_t *err)
+{
+    apr_status_t status;
+
+    if (era->is_modern) {
+        return APR_SUCCESS;
+    }
+    if (!post->terms.serves_legacy) {
+        return mcp_err_set(err, post->r->pool, MCP_FAIL_VERSION, MCP_CODE_NONE, NULL,
+                           "this endpoint serves 2026-07-28 only");
+    }
+    if (era->is_initialize) {
+        return APR_SUCCESS;
+    }
+    status = mcp_turn_session(&post->turn, post->headers.session, err);
+    if (status == APR_SUCCESS && post->turn.has_session) {
+        era->revision = post->turn.session.revision;
+    } else if (status == APR_SUCCESS && era->revision == MCP_REV_NONE) {
+        era->revision = MCP_REV_2025_03_26;
+    }
+    return status;
+}
+
+/* Runs one request of the body; its answer's text, or err. */
+static apr_status_t run_request(post_t *post, const mcp_rpc_message_t *message, mcp_era_t *era,
+                                const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    const char *result = NULL;
+    size_t bytes = 0;
+    apr_status_t status = settle_legacy(post, era, err);
+
+    if (status == APR_SUCCESS && era->is_modern) {
+        post->turn.who.client_name = era->client_name;
+        post->turn.who.client_version = era->client_version;
+        if (post->turn.trace_id == NULL) {
+            mcp_turn_trace(&post->turn, mcp_json_str(era->meta, "traceparent"));
+        }
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_method_run(&post->turn, era, message, &result, &bytes, err);
+    }
+    if (status == APR_SUCCESS) {
+        *ret = mcp_rpc_result(message->id, result, bytes, post->r->pool, ret_bytes);
+    }
+    return status;
+}
+
+/* A single message: its failure is the whole answer. */
+static int answer_single(post_t *post, const mcp_rpc_message_t *message)
+{
+    request_rec *r = post->r;
+    mcp_err_t err = message->err;
+    const char *text = NULL;
+    size_t bytes = 0;
+    mcp_era_t era;
+    apr_status_t status;
+
+    memset(&era, 0, sizeof(era));
+    if (err.fail != MCP_FAIL_NONE) {
+        return refuse(post, &err, message->id, NULL);
+    }
+    if (message->type == MCP_RPC_RESPONSE) {
+        /* nothing was asked of the client, in either era */
+        (void)mcp_err_set(&err, r->pool, MCP_FAIL_REQUEST, MCP_CODE_NONE, NULL,
+                          "no request of this server waits for a response");
+        return refuse(post, &err, NULL, NULL);
+    }
+    status = mcp_era_classify(&post->headers, message, r->pool, &era, &err);
+    if (status != APR_SUCCESS) {
+        return refuse(post, &err, message->id, NULL);
+    }
+    if (message->type == MCP_RPC_NOTIFICATION) {
+        status = settle_legacy(post, &era, &err);
+        if (status == APR_SUCCESS) {
+            status = mcp_turn_resolve(&post->turn, &err);
+        }
+        return status == APR_SUCCESS ? send_text(r, HTTP_ACCEPTED, NULL, "", 0)
+                                     : refuse(post, &err, NULL, &era);
+    }
+    status = run_request(post, message, &era, &text, &bytes, &err);
+    if (status != APR_SUCCESS) {
+        return refuse(post, &err, message->id, &era);
+    }
+    if (post->turn.session_id != NULL) {
+        apr_table_setn(r->headers_out, "Mcp-Session-Id", post->turn.session_id);
+    }
+    return send_text(r, HTTP_OK, "application/json", text, bytes);
+}
+
+/* One element of a batch: HTTP refusals that concern the element alone become in-band errors, since the whole has one status. */
+static apr_status_t run_element(post_t *post, const mcp_rpc_message_t *message, const char **ret,
+                                mcp_err_t *err)
+{
+    const char *text = NULL;
+    size_t bytes = 0;
+    mcp_answer_t answer;
+    mcp_era_t era;
+    apr_status_t status = APR_SUCCESS;
+
+    memset(&era, 0, sizeof(era));
+    *err = message->err;
+    if (err->fail == MCP_FAIL_NONE) {
+        status = mcp_era_classify(&post->headers, message, post->r->pool, &era, err);
+    } else {
+        status = MCP_STATUS_REFUSED;
+    }
+    if (status == APR_SUCCESS && message->type == MCP_RPC_NOTIFICATION) {
+        return APR_SUCCESS;
+    }
+    if (status == APR_SUCCESS) {
+        status = run_request(post, message, &era, &text, &bytes, err);
+    }
+    if (status == APR_SUCCESS) {
+        *ret = text;
+        return APR_SUCCESS;
+    }
+    if (err->fail == MCP_FAIL_UNAUTHORIZED || err->fail == MCP_FAIL_UNAVAILABLE) {
+        return status;
+    }
+    if (err->fail == MCP_FAIL_SCOPE || err->fail == MCP_FAIL_BUSY) {
+        err->fail = MCP_FAIL_TOOL;
+    }
+    log_refusal(post, err);
+    memset(&answer, 0, sizeof(answer));
+    mcp_failure_answer(err, message->id, &era, post->r->pool, &answer);
+    *ret = answer.body_bytes > 0 ? answer.body : NULL;
+    return APR_SUCCESS;
+}
+
+static int answer_batch(post_t *post, const mcp_rpc_body_t *body)
+{
+    request_rec *r = post->r;
+    const char *answers = "";
+    mcp_err_t err;
+    apr_status_t status;
+    int i;
+
+    memset(&err, 0, sizeof(err));
+    status = mcp_turn_session(&post->turn, post->headers.session, &err);
+    if (status == APR_SUCCESS) {
+        status = mcp_era_check_batch(&post->headers, body,
+                                     post->turn.has_session ? post->turn.session.revision
+                                                            : MCP_REV_NONE,
+                                     r->pool, &err);
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_turn_resolve(&post->turn, &err);
+    }
+    for (i = 0; status == APR_SUCCESS && i < body->count; i++) {
+        const char *text = NULL;
+
+        if (body->messages[i].type == MCP_RPC_RESPONSE && body->messages[i].err.fail == MCP_FAIL_NONE) {
+            continue; /* nothing waits for it */
+        }
+        status = run_element(post, &body->messages[i], &text, &err);
+        if (text != NULL) {
+            answers = apr_pstrcat(r->pool, answers, answers[0] != '\0' ? "," : "", text, NULL);
+        }
+    }
+    if (status != APR_SUCCESS) {
+        return refuse(post, &err, NULL, NULL);
+    }
+    if (answers[0] == '\0') {
+        return send_text(r, HTTP_ACCEPTED, NULL, "", 0);
+    }
+    answers = apr_pstrcat(r->pool, "[", answers, "]", NULL);
+    return send_text(r, HTTP_OK, "application/json", answers, strlen(answers));
+}
+
+static int answer_body(post_t *post, const char *text, size_t bytes)
+{
+    mcp_rpc_body_t body;
+    mcp_err_t err;
+
+    memset(&body, 0, sizeof(body));
+    memset(&err, 0, sizeof(err));
+    if (mcp_rpc_parse(text, bytes, post->r->pool, &body, &err) != APR_SUCCESS) {
+        return refuse(post, &err, NULL, NULL);
+    }
+    if (body.is_batch) {
+        return answer_batch(post, &body);
+    }
+    return answer_single(post, &body.messages[0]);
+}
+
+int mcp_handler(request_rec *r)
+{
+    const mcp_dir_conf_t *conf = mcp_config_dir(r);
+    const char *text = NULL;
+    size_t bytes = 0;
+    mcp_err_t err;
+    post_t *post;
+    apr_status_t status;
+
+    if (conf == NULL || conf->is_endpoint != 1 || conf->path == NULL) {
+        return DECLINED;
+    }
+    if (strcmp(r->uri, conf->path) != 0) {
+        return HTTP_NOT_FOUND; /* below the endpoint there is nothing; variants of its path are not it */
+    }
+    post = apr_pcalloc(r->pool, sizeof(*post));
+    post->r = r;
+    post->conf = conf;
+    memset(&err, 0, sizeof(err));
+    status = mcp_origin_check(r, conf, &err);
+    if (status == APR_SUCCESS && r->method_number == M_OPTIONS) {
+        return mcp_origin_preflight(r);
+    }
+    fill_turn(post);
+    if (status == APR_SUCCESS && post->turn.child == NULL) {
+        status = mcp_err_set(&err, r->pool, MCP_FAIL_UNAVAILABLE, MCP_CODE_POLICY_UNAVAILABLE, NULL,
+                             "the policy service is not available");
+        return send_refusal(post, &err, NULL, NULL);
+    }
+    if (status == APR_SUCCESS) {
+        status = take_token(post, &err);
+    }
+    if (status == APR_SUCCESS) {
+        status = check_method(post, &err);
+    }
+    if (status == APR_SUCCESS) {
+        status = check_media(post, &err);
+    }
+    if (status == APR_SUCCESS) {
+        status = check_accept(post, &err);
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_input_read(r, (apr_off_t)mcp_config_max_body(conf), &text, &bytes, &err);
+    }
+    return status == APR_SUCCESS ? answer_body(post, text, bytes) : refuse(post, &err, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* Start and end of a child: see mcp_lifecycle.h. */
+#include "mcp_lifecycle.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <ap_mpm.h>
+#include <http_core.h>
+#include <jansson.h>
+
+#include "../proto/mcp_hash.h"
+#include "mcp_config.h"
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0"
+#endif
+
+#define IDLE_PER_ORIGIN 32
+#define IDLE_TOTAL      256
+#define IDLE_MS         60000
+#define CONNECT_MS      10000
+#define EXTRA_SOCKETS   4 /* mod_http2 runs requests on threads of its own */
+
+/* Set once in child_init, read by the child's threads; the parent never sets it (anchors C2). */
+static mcp_child_t the_child;
+static pid_t child_pid; /* 0: closed */
+static int is_threaded;
+
+const mcp_child_t *mcp_lifecycle_child(void)
+{
+    return child_pid != 0 && child_pid == getpid() ? &the_child : NULL;
+}
+
+static int any_endpoint(const server_rec *server)
+{
+    for (; server != NULL; server = server->next) {
+        if (mcp_config_server(server)->endpoints->nelts > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+{
+    (void)pconf;
+    (void)plog;
+    (void)ptemp;
+    /* the first pass at start is a rehearsal in another process, perhaps (anchors C1) */
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || !any_endpoint(server)) {
+        return OK;
+    }
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server, "MCP0201: mod_mcp/" PACKAGE_VERSION " configured");
+    return OK;
+}
+
+/* Resource URIs of all endpoints of all servers, for hello. */
+static apr_array_header_t *resources(apr_pool_t *pool, const server_rec *server)
+{
+    apr_array_header_t *all = apr_array_make(pool, 4, sizeof(const char *));
+
+    for (; server != NULL; server = server->next) {
+        const apr_array_header_t *endpoints = mcp_config_server(server)->endpoints;
+        int i;
+
+        for (i = 0; i < endpoints->nelts; i++) {
+            APR_ARRAY_PUSH(all, const char *) = mcp_config_resource(
+                APR_ARRAY_IDX(endpoints, i, const mcp_dir_conf_t *), server, pool);
+        }
+    }
+    return all;
+}
+
+/* Closes what is there, in the reverse order of making. */
+static void close_child(void)
+{
+    mcp_egress_close(the_child.egress);
+    mcp_view_free(&the_child.views);
+    mcp_ask_free(&the_child.ask);
+    mcp_link_close(the_child.link);
+    memset(&the_child, 0, sizeof(the_child));
+}
+
+/* Runs before httpd destroys the child's pool and before OpenSSL's exit handlers. Under prefork this is on the stack of a signal handler, above
+ * whatever was interrupted: nothing may be touched there, and the process ends anyway (anchors C5). */
+static apr_status_t teardown(void *unused)
+{
+    (void)unused;
+    if (is_threaded && child_pid == getpid()) {
+        mcp_link_shut(the_child.link);
+        child_pid = 0;
+        close_child();
+    }
+    child_pid = 0;
+    return APR_SUCCESS;
+}
+
+static apr_status_t open_child(apr_pool_t *pchild, server_rec *server, mcp_err_t *err)
+{
+    const mcp_server_conf_t *conf = mcp_config_server(server);
+    mcp_egress_options_t options;
+    int threads = 1;
+    int max_calls;
+    apr_status_t status;
+
+    (void)ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads); /* stays 1 where the MPM does not say */
+    (void)ap_mpm_query(AP_MPMQ_IS_THREADED, &is_threaded);
+    if (threads < 1) {
+        threads = 1;
+    }
+    max_calls = mcp_config_max_calls(conf, threads);
+    memset(&options, 0, sizeof(options));
+    options.max_calls = max_calls;
+    options.max_per_connection = max_calls / 4 > 0 ? max_calls / 4 : 1;
+    options.idle_per_origin = IDLE_PER_ORIGIN;
+    options.idle_total = IDLE_TOTAL;
+    options.idle_ms = IDLE_MS;
+    options.connect_ms = CONNECT_MS;
+    options.ca_file = conf->egress_ca;
+    if (mcp_hash_init() != MCP_OK) {
+        return mcp_err_set(err, pchild, MCP_FAIL_INTERNAL, MCP_CODE_INTERNAL, NULL,
+                           "libsodium finds no entropy");
+    }
+    status = mcp_egress_init(err);
+    if (status == APR_SUCCESS) {
+        status = mcp_egress_create(&options, pchild, &the_child.egress, err);
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_link_create(conf->policy_endpoints, conf->policy_key, threads + EXTRA_SOCKETS, pchild,
+                                 &the_child.link, err);
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_ask_create(the_child.link, resources(pchild, server), max_calls, &the_child.ask);
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_view_create(the_child.ask, (size_t)mcp_config_cache_bytes(conf), &the_child.views);
+    }
+    return status;
+}
+
+void mcp_lifecycle_child_init(apr_pool_t *pchild, server_rec *server)
+{
+    const mcp_server_conf_t *conf = mcp_config_server(server);
+    mcp_err_t err;
+    apr_status_t status;
+
+    if (!any_endpoint(server) || conf->policy_endpoints == NULL || conf->policy_key == NULL) {
+        return;
+    }
+    memset(&err, 0, sizeof(err));
+    json_object_seed(0); /* from the system's entropy, in each child its own (anchors C19) */
+    status = open_child(pchild, server, &err);
+    if (status != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, status, server,
+                     "MCP0202: this child can't serve MCP and answers 503: %s",
+                     err.message != NULL ? err.message : "out of memory");
+        close_child();
+        return;
+    }
+    apr_pool_pre_cleanup_register(pchild, NULL, teardown);
+    child_pid = getpid();
+}
+
+void mcp_lifecycle_child_stopping(apr_pool_t *pchild, int graceful)
+{
+    (void)pchild;
+    /* prefork calls this from a signal handler, with graceful 0 even then (anchors C5) */
+    if (is_threaded && !graceful && child_pid == getpid()) {
+        mcp_link_shut(the_child.link); /* wakes requests that wait for policyd: the stop takes no longer for them */
+    }
+}

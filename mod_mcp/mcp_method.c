@@ -1,0 +1,137 @@
+/* The table of methods and the small ones among them: see mcp_method.h. */
+#include "mcp_method.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+#include <apr_time.h>
+
+#include "../proto/mcp_body.h"
+#include "mcp_failure.h"
+#include "mcp_tools.h"
+
+#define MODERN 1
+#define LEGACY 2
+
+typedef apr_status_t method_fn(mcp_turn_t *turn, const mcp_era_t *era,
+                               const mcp_rpc_message_t *message, const char **ret, size_t *ret_bytes,
+                               mcp_err_t *err);
+
+static const char instructions[] =
+    "This endpoint serves the tools that your organisation allows you to use. Tool names are "
+    "ACCOUNT__OPERATION: the part before the two underscores is the connected account. A tool's "
+    "annotations say whether it only reads, or changes or deletes things. Every call is recorded.";
+
+static apr_status_t discover(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                             const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    (void)message;
+    (void)err;
+    *ret = apr_psprintf(turn->pool,
+                        "{%s,\"supportedVersions\":%s,\"capabilities\":{\"tools\":{}},\"instructions\":%s,"
+                        "\"ttlMs\":3600000,\"cacheScope\":\"private\"}",
+                        mcp_failure_result_head(era, turn->pool),
+                        mcp_era_supported(NULL, !turn->terms->serves_legacy, turn->pool),
+                        mcp_rpc_quote(instructions, sizeof(instructions) - 1, turn->pool));
+    *ret_bytes = strlen(*ret);
+    return APR_SUCCESS;
+}
+
+static apr_status_t ping(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                         const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    (void)turn;
+    (void)era;
+    (void)message;
+    (void)err;
+    *ret = "{}";
+    *ret_bytes = 2;
+    return APR_SUCCESS;
+}
+
+/* The session that the handshake opens, sealed whole into its id: any child of any node serves it. */
+static apr_status_t open_session(mcp_turn_t *turn, const mcp_era_t *era, const json_t *params,
+                                 mcp_err_t *err)
+{
+    const json_t *client = json_object_get(params, "clientInfo");
+    const json_t *capabilities = json_object_get(params, "capabilities");
+    char *text = json_is_object(capabilities) ? mcp_json_text(capabilities, NULL) : NULL;
+    mcp_session_t session;
+    mcp_ring_t ring;
+    apr_status_t status =
+        mcp_ask_ring(turn->child->ask, turn->terms->policy_ms, turn->pool, &ring, err);
+
+    memset(&session, 0, sizeof(session));
+    session.revision = era->revision;
+    session.grant = turn->resolved.grant;
+    session.client_name = mcp_json_str(client, "name");
+    session.client_version = mcp_json_str(client, "version");
+    session.capabilities = text != NULL ? apr_pstrdup(turn->pool, text) : "{}";
+    session.expires_us = apr_time_now() + turn->terms->session_us;
+    free(text);
+    if (status == APR_SUCCESS) {
+        turn->session_id = mcp_seal_session(&ring, &session, turn->pool);
+    }
+    return status;
+}
+
+static apr_status_t initialize(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                               const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    const json_t *asked = json_object_get(message->params, "protocolVersion");
+    apr_status_t status;
+
+    if (!json_is_string(asked)) {
+        return mcp_err_set(err, turn->pool, MCP_FAIL_PARAMS, MCP_CODE_NONE, NULL,
+                           "initialize needs params.protocolVersion");
+    }
+    status = open_session(turn, era, message->params, err);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    *ret = apr_psprintf(
+        turn->pool,
+        "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"" MCP_SERVER_NAME
+        "\",\"version\":\"" MCP_SERVER_VERSION "\"},\"instructions\":%s}",
+        mcp_era_text(era->revision),
+        mcp_rpc_quote(instructions, sizeof(instructions) - 1, turn->pool));
+    *ret_bytes = strlen(*ret);
+    return APR_SUCCESS;
+}
+
+/* asks_later: the method's own question to policyd tells who the caller is, so that none is asked twice. */
+static const struct {
+    const char *name;
+    int eras;
+    int asks_later;
+    method_fn *run;
+} methods[] = {
+    {"server/discover", MODERN, 0, discover},
+    {"initialize", LEGACY, 0, initialize},
+    {"ping", LEGACY, 0, ping},
+    {"tools/list", MODERN | LEGACY, 0, mcp_tools_list},
+    {"tools/call", MODERN | LEGACY, 1, mcp_tools_call},
+};
+
+apr_status_t mcp_method_run(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                            const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    int wanted = era->is_modern ? MODERN : LEGACY;
+    apr_status_t status;
+    size_t i;
+
+    for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        if ((methods[i].eras & wanted) == 0 || strcmp(methods[i].name, message->method) != 0) {
+            continue;
+        }
+        status = methods[i].asks_later ? APR_SUCCESS : mcp_turn_resolve(turn, err);
+        return status == APR_SUCCESS ? methods[i].run(turn, era, message, ret, ret_bytes, err)
+                                     : status;
+    }
+    status = mcp_turn_resolve(turn, err);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    return mcp_err_set(err, turn->pool, MCP_FAIL_METHOD, MCP_CODE_NONE, NULL, "Method not found");
+}

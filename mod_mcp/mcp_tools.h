@@ -1,0 +1,15 @@
+/* tools/list and the entry of tools/call (digest 3.5, 3.6, 3.8). */
+#ifndef MCP_TOOLS_H
+#define MCP_TOOLS_H
+
+#include "mcp_turn.h"
+
+/* One page of the caller's view, pre-serialised; the turn is resolved. */
+apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                            const char **ret, size_t *ret_bytes, mcp_err_t *err);
+
+/* Checks the shape of the call and runs it; asks policyd itself who the caller is. */
+apr_status_t mcp_tools_call(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                            const char **ret, size_t *ret_bytes, mcp_err_t *err);
+
+#endif

@@ -1,0 +1,48 @@
+/* What a child keeps of policyd's blobs, ready for use: tool views with their list pre-serialised, operations with their schema compiled,
+ * guards compiled. All immutable and shared by the child's threads. */
+#ifndef MCP_VIEW_H
+#define MCP_VIEW_H
+
+#include "../proto/mcp_schema.h"
+#include "mcp_ask.h"
+#include "mcp_cache.h"
+#include "mcp_urlguard.h"
+
+typedef struct mcp_views mcp_views_t;
+
+/* A tool view: every tool's object as text, in bytewise order of names, joined by commas, so that any page is one slice. */
+typedef struct mcp_view {
+    int count;
+    const char *joined;      /* as policyd made them: 2025-06-18 and later */
+    const size_t *offsets;   /* count + 1: tool i is joined[offsets[i] .. offsets[i + 1] - 1) */
+    const char *old_joined;  /* without `title`: 2025-03-26 */
+    const size_t *old_offsets;
+} mcp_view_t;
+
+/* An operation as calls need it. */
+typedef struct mcp_operation {
+    const json_t *definition; /* read only: shared by threads */
+    const char *id;
+    const char *method;
+    const json_t *schema;
+    const mcp_schema_t *compiled;
+} mcp_operation_t;
+
+/* max_bytes: of all that is kept. */
+apr_status_t mcp_view_create(mcp_ask_t *ask, size_t max_bytes, mcp_views_t **ret);
+void mcp_view_free(mcp_views_t **views);
+
+/* Each asks policyd for what is not there, and holds the result until `pool` is cleared. Failures: MCP_FAIL_UNAVAILABLE. */
+apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                          const mcp_view_t **ret, mcp_err_t *err);
+apr_status_t mcp_view_operation(mcp_views_t *views, const char *digest, int64_t budget_ms,
+                                apr_pool_t *pool, const mcp_operation_t **ret, mcp_err_t *err);
+apr_status_t mcp_view_guard(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                            const mcp_guard_t **ret, mcp_err_t *err);
+
+/* The grant's id that a token's hash was resolved to before in this child, or NULL; remembering it is safe because a hash never changes its
+ * grant, and it decides nothing: it only spares a question when a sealed session is opened. In pool. */
+const char *mcp_view_grant(mcp_views_t *views, const char *token_hash, apr_pool_t *pool);
+void mcp_view_remember(mcp_views_t *views, const char *token_hash, const char *grant);
+
+#endif

@@ -1,0 +1,46 @@
+/* mod_mcp: the module record and its hooks, nothing else. */
+#include "mcp_config.h"
+#include "mcp_handler.h"
+#include "mcp_lifecycle.h"
+#include "mcp_wellknown.h"
+
+#include <http_request.h>
+#include <mpm_common.h>
+
+/* Our endpoints are no files: the walk through directories, whose access rules speak of files, is left out for them; those of <Location>
+ * still hold. Runs first, before core maps the URL to a file. */
+static int map_to_storage(request_rec *r)
+{
+    const mcp_dir_conf_t *conf = mcp_config_dir(r);
+
+    if ((conf != NULL && conf->is_endpoint == 1) || mcp_wellknown_is_ours(r)) {
+        return OK;
+    }
+    return DECLINED;
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    /* after the whole configuration is read, with -t too: contradictions are told before anything restarts */
+    ap_hook_check_config(mcp_config_check, NULL, NULL, APR_HOOK_MIDDLE);
+    /* the parent only says that it is there; all work waits for the children */
+    ap_hook_post_config(mcp_lifecycle_post_config, NULL, NULL, APR_HOOK_MIDDLE);
+    /* after mod_ssl and others have set up OpenSSL in the child: we change nothing process-wide of theirs */
+    ap_hook_child_init(mcp_lifecycle_child_init, NULL, NULL, APR_HOOK_LAST);
+    ap_hook_child_stopping(mcp_lifecycle_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
+    /* before mod_dir, autoindex and the default handler look for files */
+    ap_hook_handler(mcp_wellknown_handler, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_FIRST);
+}
+
+/* not AP_DECLARE_MODULE: mcp_private.h has declared the log macro's index already */
+module AP_MODULE_DECLARE_DATA mcp_module = {STANDARD20_MODULE_STUFF,
+                          mcp_config_create_dir,
+                          mcp_config_merge_dir,
+                          mcp_config_create_server,
+                          mcp_config_merge_server,
+                          mcp_config_commands,
+                          register_hooks,
+                          AP_MODULE_FLAG_NONE};

@@ -1,0 +1,411 @@
+/* connectors list, get, create, update, delete: see op_connectors.h. A connector and its summary are written
+ * together; what an update means for the connections made from it happens in the same transaction. */
+#include "op_connectors.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../proto/mcp_body.h"
+#include "op_connections.h"
+#include "op_find.h"
+#include "pd_catalog.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define KIND "connector"
+#define SUMMARY "connector_summary"
+#define STEP 200 /* connections read at once */
+
+/* --- summaries --------------------------------------------------------------------- */
+
+/* {"read": n, "write": n, "destructive": n, "forbidden": n}; new reference. */
+static json_t *count_classes(const json_t *doc)
+{
+    static const char *const names[] = {"read", "write", "destructive", "forbidden"};
+    json_int_t counts[COUNT(names)] = {0};
+    const json_t *op;
+    size_t i;
+    size_t k;
+
+    json_array_foreach(json_object_get(doc, "operations"), i, op)
+    {
+        for (k = 0; k < COUNT(names); k++) {
+            counts[k] += strcmp(mcp_json_str(op, "classification"), names[k]) == 0;
+        }
+    }
+    return json_pack("{s:I,s:I,s:I,s:I}", names[0], counts[0], names[1], counts[1], names[2],
+                     counts[2], names[3], counts[3]);
+}
+
+static json_t *make_summary(const pd_op_call_t *call, const json_t *doc)
+{
+    json_int_t operations = (json_int_t)json_array_size(json_object_get(doc, "operations"));
+
+    return pd_op_keep(
+        call, json_pack("{s:s,s:s,s:s*,s:s,s:s,s:I,s:o}", "slug", mcp_json_str(doc, "slug"),
+                        "label", mcp_json_str(doc, "label"), "description",
+                        mcp_json_str(doc, "description"), "base_url", mcp_json_str(doc, "base_url"),
+                        "auth", mcp_json_str(json_object_get(doc, "auth"), "type"), "operations",
+                        operations, "by_class", count_classes(doc)));
+}
+
+/* Answer of create and update; `needs_reauth` (stolen) may be NULL. */
+static pd_status_t answer_write(pd_op_call_t *call, const char *id, int64_t revision,
+                                const json_t *summary, json_t *needs_reauth)
+{
+    return pd_op_answer(call, json_pack("{s:s,s:I,s:s,s:O,s:O,s:o*}", "connector", id, "revision",
+                                        (json_int_t)revision, "slug", mcp_json_str(summary, "slug"),
+                                        "operations", json_object_get(summary, "operations"),
+                                        "by_class", json_object_get(summary, "by_class"),
+                                        "needs_reauth", needs_reauth));
+}
+
+/* --- list and get -------------------------------------------------------------------- */
+
+static json_t *show_summary(const pd_op_call_t *call, const pd_object_t *object)
+{
+    static const char *const members[] = {"slug", "label",      "description", "base_url",
+                                          "auth", "operations", "by_class"};
+    json_t *shown = json_pack("{s:s}", "connector", object->id);
+    int failed = 0;
+    size_t i;
+
+    (void)call;
+    for (i = 0; i < COUNT(members); i++) {
+        const json_t *value = json_object_get(object->doc, members[i]);
+
+        if (value != NULL) {
+            failed |= json_object_set_new(shown, members[i], json_deep_copy(value));
+        }
+    }
+    if (failed != 0 || shown == NULL || pd_op_stamp(shown, object) != 0) {
+        json_decref(shown);
+        return NULL;
+    }
+    return shown;
+}
+
+/* baton: the query in lower case, or NULL. */
+static int is_wanted(const pd_op_call_t *call, const pd_object_t *object, const void *baton)
+{
+    static const char *const searched[] = {"slug", "label", "description"};
+    const char *query = baton;
+    size_t i;
+
+    for (i = 0; query != NULL && i < COUNT(searched); i++) {
+        const char *text = mcp_json_str(object->doc, searched[i]);
+
+        if (text != NULL && strstr(pd_op_lower(call, text), query) != NULL) {
+            return 1;
+        }
+    }
+    return query == NULL;
+}
+
+pd_status_t pd_op_connectors_list(pd_op_call_t *call)
+{
+    const char *query = pd_op_text(call, "query");
+    const pd_op_list_t list = {
+        SUMMARY,     "con_", NULL, is_wanted, query != NULL ? pd_op_lower(call, query) : NULL,
+        show_summary};
+
+    return pd_op_list_answer(call, &list);
+}
+
+/* What get adds to the file, and update therefore ignores. */
+static const char *const stamps[] = {"connector",  "if_revision", "revision",
+                                     "created_at", "updated_at",  "by_class"};
+
+pd_status_t pd_op_connectors_get(pd_op_call_t *call)
+{
+    pd_object_t *object = NULL;
+    json_t *file = NULL;
+    json_t *shown;
+    pd_status_t status = pd_op_connector(call, pd_op_text(call, "connector"), &object);
+
+    if (status == PD_OK) {
+        status = pd_catalog_file(object->doc, &file);
+    }
+    if (status != PD_OK) {
+        return status;
+    }
+    shown = json_pack("{s:s}", "connector", object->id);
+    if (json_object_update(shown, file) != 0 || pd_op_stamp(shown, object) != 0 ||
+        json_object_set_new(shown, "by_class", count_classes(object->doc)) != 0) {
+        json_decref(shown);
+        shown = NULL;
+    }
+    json_decref(file);
+    return pd_op_answer(call, shown);
+}
+
+/* --- create --------------------------------------------------------------------------- */
+
+static const char *slug_key(const pd_op_call_t *call, const json_t *doc)
+{
+    return apr_pstrcat(call->pool, "slug:", mcp_json_str(doc, "slug"), (char *)NULL);
+}
+
+pd_status_t pd_op_connectors_create(pd_op_call_t *call)
+{
+    const char *id = pd_store_new_id("con", call->pool);
+    const char *keys[2] = {NULL, NULL};
+    json_t *doc = NULL;
+    json_t *summary;
+    pd_status_t status = pd_catalog_check(call->args, &doc, &call->fault);
+
+    if (status != PD_OK) {
+        return status;
+    }
+    (void)pd_op_keep(call, doc); /* the pool's from here */
+    summary = make_summary(call, doc);
+    if (summary == NULL) {
+        return PD_E_NOMEM;
+    }
+    keys[0] = slug_key(call, doc);
+    pd_op_detail(call, "connector=%s revision=1", id);
+    status = pd_tx_insert(call->tx, KIND, id, NULL, doc, keys);
+    if (status == PD_E_CONFLICT) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "connectors update replaces it.",
+                        "A connector with the slug \"%s\" exists.", mcp_json_str(doc, "slug"));
+    }
+    if (status == PD_OK) {
+        status = pd_tx_insert(call->tx, SUMMARY, id, NULL, summary, NULL);
+    }
+    return status == PD_OK ? answer_write(call, id, 1, summary, NULL) : status;
+}
+
+/* --- connections of a connector ---------------------------------------------------------- */
+
+/* Called for each connection of a connector; anything but PD_OK ends the walk. */
+typedef pd_status_t each_fn(pd_op_call_t *call, const pd_object_t *connection, void *baton);
+
+static pd_status_t each_connection(pd_op_call_t *call, const char *connector_id, each_fn *each,
+                                   void *baton)
+{
+    const char *after = NULL;
+
+    for (;;) {
+        apr_array_header_t *step = NULL;
+        pd_status_t status = pd_tx_list(call->tx, "connection", NULL, after, STEP, &step);
+        int i;
+
+        if (status == PD_OK && pd_boot_left_ms(call->deadline) <= 0) {
+            status = PD_E_TIMEOUT;
+        }
+        for (i = 0; status == PD_OK && i < step->nelts; i++) {
+            const pd_object_t *connection = APR_ARRAY_IDX(step, i, pd_object_t *);
+            const char *connector = mcp_json_str(connection->doc, "connector");
+
+            if (connector != NULL && strcmp(connector, connector_id) == 0) {
+                status = each(call, connection, baton);
+            }
+            after = connection->id;
+        }
+        if (status != PD_OK || step->nelts < STEP) {
+            return status;
+        }
+    }
+}
+
+/* --- update --------------------------------------------------------------------------------- */
+
+typedef struct replacement {
+    const json_t *doc; /* the new one */
+    int has_other_auth;
+    json_t *needs_reauth; /* labels */
+} replacement_t;
+
+/* Whether a credential for the one scheme is sent in the same way by the other; descriptions may differ. */
+static int is_same_auth(const json_t *a, const json_t *b)
+{
+    static const char *const members[] = {"type", "in", "name", "prefix"};
+    size_t i;
+
+    for (i = 0; i < COUNT(members); i++) {
+        const char *x = mcp_json_str(a, members[i]);
+        const char *y = mcp_json_str(b, members[i]);
+
+        if ((x == NULL) != (y == NULL) || (x != NULL && strcmp(x, y) != 0)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The call's arguments without what is not of the file; kept. */
+static json_t *file_of_arguments(const pd_op_call_t *call)
+{
+    json_t *file = pd_op_copy(call, call->args);
+    size_t i;
+
+    for (i = 0; file != NULL && i < COUNT(stamps); i++) {
+        (void)json_object_del(file, stamps[i]); /* absent is fine */
+    }
+    return file;
+}
+
+/* Whether a connection's credential still is for this scheme and this origin (decisions 6.6). */
+static int keeps_credential(const pd_op_call_t *call, const replacement_t *r,
+                            const pd_object_t *connection, const char *base)
+{
+    const char *old_base = mcp_json_str(connection->doc, "base");
+    const char *old_origin = old_base == NULL ? NULL : pd_catalog_origin(old_base, call->pool);
+    const char *origin = pd_catalog_origin(base, call->pool);
+
+    return !r->has_other_auth && old_origin != NULL && origin != NULL &&
+           strcmp(old_origin, origin) == 0;
+}
+
+/* Drops the credential and says so in the connection's document. */
+static pd_status_t drop_credential(pd_op_call_t *call, replacement_t *r,
+                                   const pd_object_t *connection, json_t *doc)
+{
+    int needs = pd_catalog_needs_credential(r->doc);
+    pd_status_t status = pd_tx_secret_delete(call->tx, "connection", connection->id);
+
+    if (status != PD_OK && status != PD_E_NOT_FOUND) {
+        return status;
+    }
+    if (json_object_set_new(doc, "state", json_string(needs ? "needs_reauth" : "ready")) != 0) {
+        return PD_E_NOMEM;
+    }
+    if (needs && json_array_append_new(r->needs_reauth,
+                                       json_string(mcp_json_str(connection->doc, "label"))) != 0) {
+        return PD_E_NOMEM;
+    }
+    return PD_OK;
+}
+
+static pd_status_t follow(pd_op_call_t *call, const pd_object_t *connection, void *baton)
+{
+    replacement_t *r = baton;
+    json_t *doc = pd_op_copy(call, connection->doc);
+    const char *label = mcp_json_str(connection->doc, "label");
+    const char *keys[2] = {NULL, NULL};
+    const char *base = NULL;
+    pd_fault_t fault = {.code = MCP_CODE_NONE};
+    pd_status_t status;
+
+    if (doc == NULL || label == NULL) {
+        return doc == NULL ? PD_E_NOMEM : PD_E_INTERNAL;
+    }
+    status =
+        pd_catalog_base_url(r->doc, json_object_get(doc, "variables"), call->pool, &base, &fault);
+    if (status != PD_OK) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                        "Change or delete that connection first, or keep the variables.",
+                        "The connection %s (%s) does not fit the new base_url: %.300s",
+                        connection->id, label, fault.message);
+    }
+    if (!keeps_credential(call, r, connection, base)) {
+        status = drop_credential(call, r, connection, doc);
+    }
+    if (status == PD_OK && json_object_set_new(doc, "base", json_string(base)) != 0) {
+        status = PD_E_NOMEM;
+    }
+    if (status != PD_OK || json_equal(doc, connection->doc)) {
+        return status;
+    }
+    keys[0] = pd_op_connections_key(connection->owner, label, call->pool);
+    return pd_tx_update(call->tx, "connection", connection->id, connection->owner, doc, keys, 0,
+                        NULL);
+}
+
+static pd_status_t write_both(pd_op_call_t *call, const char *id, json_t *doc, json_t *summary,
+                              int64_t *ret_revision)
+{
+    const char *keys[2] = {slug_key(call, doc), NULL};
+    pd_status_t status =
+        pd_tx_update(call->tx, KIND, id, NULL, doc, keys, pd_op_if_revision(call), ret_revision);
+
+    return status == PD_OK ? pd_tx_update(call->tx, SUMMARY, id, NULL, summary, NULL, 0, NULL)
+                           : status;
+}
+
+/* The new document, judged and kept. */
+static pd_status_t judge_update(pd_op_call_t *call, const pd_object_t *old, json_t **ret)
+{
+    const json_t *file = file_of_arguments(call);
+    json_t *doc = NULL;
+    pd_status_t status = file == NULL ? PD_E_NOMEM : pd_catalog_check(file, &doc, &call->fault);
+
+    if (status != PD_OK) {
+        return status;
+    }
+    *ret = pd_op_keep(call, doc);
+    if (strcmp(mcp_json_str(doc, "slug"), mcp_json_str(old->doc, "slug")) == 0) {
+        return PD_OK;
+    }
+    return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST,
+                    "Create another connector under the new slug.",
+                    "/slug: must stay \"%s\"; names of tools and arguments depend on it",
+                    mcp_json_str(old->doc, "slug"));
+}
+
+pd_status_t pd_op_connectors_update(pd_op_call_t *call)
+{
+    replacement_t r = {.doc = NULL};
+    pd_object_t *old = NULL;
+    json_t *doc = NULL;
+    json_t *summary = NULL;
+    int64_t revision = 0;
+    pd_status_t status = pd_op_connector(call, pd_op_text(call, "connector"), &old);
+
+    if (status == PD_OK) {
+        status = judge_update(call, old, &doc);
+    }
+    if (status != PD_OK) {
+        return status;
+    }
+    summary = make_summary(call, doc);
+    if (summary == NULL) {
+        return PD_E_NOMEM;
+    }
+    r.doc = doc;
+    r.has_other_auth =
+        !is_same_auth(json_object_get(old->doc, "auth"), json_object_get(doc, "auth"));
+    r.needs_reauth = json_array();
+    status = write_both(call, old->id, doc, summary, &revision);
+    if (status == PD_OK) {
+        status = each_connection(call, old->id, follow, &r);
+    }
+    if (status != PD_OK) {
+        json_decref(r.needs_reauth);
+        return status;
+    }
+    pd_op_detail(call, "connector=%s revision=%lld", old->id, (long long)revision);
+    return answer_write(call, old->id, revision, summary, r.needs_reauth);
+}
+
+/* --- delete --------------------------------------------------------------------------------- */
+
+static pd_status_t refuse_use(pd_op_call_t *call, const pd_object_t *connection, void *baton)
+{
+    (void)baton;
+    return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                    "Delete its connections first; connections list shows them.",
+                    "The connector is in use by the connection %s.", connection->id);
+}
+
+pd_status_t pd_op_connectors_delete(pd_op_call_t *call)
+{
+    pd_object_t *object = NULL;
+    pd_status_t status = pd_op_connector(call, pd_op_text(call, "connector"), &object);
+
+    if (status == PD_OK) {
+        status = each_connection(call, object->id, refuse_use, NULL);
+    }
+    if (status == PD_OK) {
+        status = pd_tx_delete(call->tx, KIND, object->id, pd_op_if_revision(call));
+    }
+    if (status == PD_OK) {
+        status = pd_tx_delete(call->tx, SUMMARY, object->id, 0);
+    }
+    if (status != PD_OK) {
+        return status;
+    }
+    pd_op_detail(call, "connector=%s", object->id);
+    return pd_op_answer(call, json_pack("{s:s,s:b}", "connector", object->id, "deleted", 1));
+}

@@ -1,0 +1,608 @@
+/* The decisions of contract 3 for httpd's questions: resolve, call.begin, call.note.  A call is decided in the written
+ * order (grant, permission, visibility, scope), recorded, and only then answered; the first failing step denies.
+ * "Allowed" is assigned in one place, decide(). */
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../proto/mcp_body.h"
+#include "../proto/mcp_kind_text.h"
+#include "../proto/mcp_names.h"
+#include "pd_access.h"
+#include "pd_keys.h"
+#include "pd_log.h"
+#include "pd_plan.h"
+#include "pd_policy.h"
+#include "pd_running.h"
+#include "pd_seal.h"
+#include "pd_snapshot.h"
+#include "pd_view.h"
+
+/* One question on its way through the steps. Lives in the ask's pool. */
+typedef struct attempt {
+    pd_ask_t *ask;
+    const pd_actor_t *actor;
+    pd_connection_t *connection; /* found, whether or not it may be used */
+    pd_tool_t *tool;
+    pd_record_t record;
+    /* denial */
+    mcp_code_t code;       /* NONE: allowed */
+    const char *message;
+    const char *hint;
+    const char *permission;
+    unsigned scopes;       /* all that are needed */
+    /* plan */
+    json_t *credential;
+    json_t *plan;
+    pd_status_t credential_status;
+    int64_t seq;
+} attempt_t;
+
+/* Refusals of the first step, in the words the challenge carries; anything else that went wrong is internal. */
+static mcp_code_t unauthorized_text(mcp_code_t code, const char **ret_message)
+{
+    static const struct {
+        mcp_code_t code;
+        const char *message;
+    } rows[] = {{MCP_CODE_GRANT_REVOKED, "the grant was revoked"},
+                {MCP_CODE_GRANT_EXPIRED, "the grant has expired"},
+                {MCP_CODE_MEMBER_SUSPENDED, "the member is not active"},
+                {MCP_CODE_INVALID_TOKEN, "the token is not valid for this endpoint"},
+                {MCP_CODE_POLICY_UNAVAILABLE, "the policy store does not answer"}};
+    size_t i;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].code == code) {
+            *ret_message = rows[i].message;
+            return code;
+        }
+    }
+    *ret_message = "the token can't be checked";
+    return MCP_CODE_INTERNAL;
+}
+
+static const char *client_text(const pd_ask_t *ask)
+{
+    const json_t *client = json_object_get(ask->body, "client");
+    const char *name = mcp_json_str(client, "name");
+    const char *version = mcp_json_str(client, "version");
+
+    if (name == NULL || name[0] == '\0') {
+        return NULL;
+    }
+    return apr_psprintf(ask->pool, "%.64s%s%.32s", name,
+                        version != NULL && version[0] != '\0' ? "/" : "",
+                        version != NULL ? version : "");
+}
+
+static void ask_access(pd_ask_t *ask, pd_access_fn *done, void *baton)
+{
+    mcp_surface_t surface = mcp_surface_from_text(mcp_json_str(ask->body, "surface"));
+
+    if (surface != MCP_SURFACE_MCP && surface != MCP_SURFACE_REST && surface != MCP_SURFACE_OAUTH) {
+        pd_ask_refuse(ask, MCP_CODE_MALFORMED, "surface is not one of mcp, rest, oauth", NULL, NULL);
+        return;
+    }
+    pd_access_token(ask->core, mcp_json_str(ask->body, "token_hash"), surface,
+                    mcp_json_str(ask->body, "resource"), client_text(ask), ask->deadline, ask->pool, done,
+                    baton);
+}
+
+/* --- resolve ------------------------------------------------------------------- */
+
+static void resolve_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
+{
+    pd_ask_t *ask = baton;
+    const char *view = NULL;
+    const char *message;
+    json_t *answer;
+
+    if (code != MCP_CODE_NONE) {
+        code = unauthorized_text(code, &message);
+        pd_ask_refuse(ask, code, message, NULL, NULL);
+        return;
+    }
+    if (pd_view_digest(ask->core, actor, &view) != PD_OK) {
+        pd_ask_refuse(ask, MCP_CODE_INTERNAL, "the tool view can't be made", NULL, NULL);
+        return;
+    }
+    answer = json_pack("{s:I,s:s,s:s,s:b,s:i,s:s}", "revision",
+                       (json_int_t)ask->core->policy->snapshot->revision, "grant", actor->grant_id,
+                       "member", actor->member_id, "may_execute", pd_actor_may(actor, "tool:execute"),
+                       "scopes", (int)actor->scopes, "view", view);
+    if (answer != NULL && actor->expires_us != 0) {
+        json_object_set_new(answer, "expires_at", json_integer(actor->expires_us));
+    }
+    pd_ask_reply(ask, answer);
+}
+
+void pd_on_resolve(pd_ask_t *ask)
+{
+    ask_access(ask, resolve_known, ask);
+}
+
+/* --- the record ---------------------------------------------------------------- */
+
+/* A name as it may be recorded: itself where it has the form of one, else its length and keyed hash (decisions 5.6). */
+static const char *recorded_name(const pd_ask_t *ask, const char *name)
+{
+    char tag[17];
+
+    if (mcp_name_is_tool(name)) {
+        return name;
+    }
+    pd_keys_tag(ask->core->policy->keys, name, tag);
+    return apr_psprintf(ask->pool, "#%u:%s", (unsigned)strlen(name), tag);
+}
+
+/* The names that the tool's schema knows, made at its first call. */
+static apr_hash_t *known_names(const attempt_t *attempt)
+{
+    pd_tool_t *tool = attempt->tool;
+    json_t *schema = NULL;
+    const json_t *properties;
+    const char *name;
+    const json_t *value;
+
+    if (tool->arg_names != NULL) {
+        return tool->arg_names;
+    }
+    if (mcp_json_parse(tool->operation->schema, tool->operation->schema_bytes, MCP_MAX_DEPTH, &schema,
+                       NULL) != MCP_OK) {
+        return NULL;
+    }
+    tool->arg_names = apr_hash_make(attempt->connection->pool);
+    properties = json_object_get(schema, "properties");
+    json_object_foreach((json_t *)(uintptr_t)properties, name, value)
+    {
+        apr_hash_set(tool->arg_names, apr_pstrdup(attempt->connection->pool, name),
+                     APR_HASH_KEY_STRING, tool);
+    }
+    json_decref(schema);
+    return tool->arg_names;
+}
+
+/* Argument names of the record: those the schema knows; the rest is counted. */
+static void record_names(attempt_t *attempt)
+{
+    const json_t *sent = json_object_get(attempt->ask->body, "arg_names");
+    apr_hash_t *known = attempt->tool != NULL ? known_names(attempt) : NULL;
+    json_t *kept = json_array();
+    const json_t *name;
+    char *text;
+    size_t i;
+
+    json_array_foreach(sent, i, name)
+    {
+        if (known != NULL &&
+            apr_hash_get(known, json_string_value(name), APR_HASH_KEY_STRING) != NULL) {
+            json_array_append(kept, (json_t *)(uintptr_t)name);
+        }
+    }
+    attempt->record.arg_count = mcp_json_int(attempt->ask->body, "arg_count", 0);
+    attempt->record.arg_unknown = attempt->record.arg_count - (int64_t)json_array_size(kept);
+    if (attempt->record.arg_unknown < 0) {
+        attempt->record.arg_unknown = 0;
+    }
+    text = mcp_json_text(kept, NULL);
+    attempt->record.arg_names = text != NULL ? apr_pstrdup(attempt->ask->pool, text) : "[]";
+    free(text);
+    json_decref(kept);
+}
+
+static void record_start(attempt_t *attempt)
+{
+    const json_t *body = attempt->ask->body;
+    const pd_actor_t *actor = attempt->actor;
+    pd_record_t *record = &attempt->record;
+
+    record->member_id = actor->member_id;
+    record->role = actor->roles;
+    record->grant_id = actor->grant_id;
+    record->client = actor->client;
+    record->surface = mcp_surface_text(actor->surface);
+    record->tool = recorded_name(attempt->ask, mcp_json_str(body, "tool"));
+    record->via = mcp_json_str(body, "via");
+    record->child = mcp_json_str(body, "child");
+    record->trace_id = mcp_json_str(body, "trace_id");
+    record->request_bytes = mcp_json_int(body, "request_bytes", 0);
+    record->revision = actor->revision;
+    record->approved = "not_needed";
+}
+
+static void record_tool(attempt_t *attempt)
+{
+    pd_record_t *record = &attempt->record;
+
+    if (attempt->connection != NULL) {
+        /* copied: the snapshot may be swapped before the record is durable */
+        record->connector =
+            apr_pstrdup(attempt->ask->pool, attempt->connection->connector->slug);
+        record->connection = apr_pstrdup(attempt->ask->pool, attempt->connection->label);
+        record->connection_id = apr_pstrdup(attempt->ask->pool, attempt->connection->id);
+    }
+    if (attempt->tool != NULL) {
+        record->operation = apr_pstrcat(attempt->ask->pool, attempt->connection->connector->slug, "/",
+                                        attempt->tool->operation->id, NULL);
+        record->classification = mcp_class_text(attempt->tool->operation->klass);
+    }
+    record_names(attempt);
+}
+
+/* --- the steps, in the order of contract 3 ---------------------------------------- */
+
+static mcp_code_t step_permission(attempt_t *attempt)
+{
+    if (pd_actor_may(attempt->actor, "tool:execute")) {
+        return MCP_CODE_NONE;
+    }
+    attempt->permission = "tool:execute";
+    attempt->message = "your roles do not hold the permission tool:execute";
+    attempt->hint = "ask an administrator for a role that holds tool:execute, such as Member";
+    return MCP_CODE_PERMISSION_DENIED;
+}
+
+/* Restrictions belong here, after ownership and classification (contract 3.3). */
+static mcp_code_t step_visibility(attempt_t *attempt)
+{
+    const pd_snapshot_t *snapshot = attempt->ask->core->policy->snapshot;
+    const char *name = mcp_json_str(attempt->ask->body, "tool");
+    const char *mark = strstr(name, "__");
+    mcp_code_t code = MCP_CODE_UNKNOWN_TOOL;
+
+    attempt->message = "there is no such tool";
+    if (mark == NULL || !mcp_name_is_tool(name)) {
+        return code;
+    }
+    attempt->connection =
+        pd_snapshot_reach(snapshot, attempt->actor->member_id, name, (size_t)(mark - name));
+    if (attempt->connection == NULL) {
+        /* somebody else's account: for the caller a name that never existed, for the record a reason */
+        const char *label = apr_pstrmemdup(attempt->ask->pool, name, (size_t)(mark - name));
+
+        if (apr_hash_get(snapshot->any_label, label, APR_HASH_KEY_STRING) != NULL) {
+            attempt->record.detail = "connection of another member";
+            code = MCP_CODE_RESTRICTED;
+        }
+        return code;
+    }
+    attempt->tool = pd_snapshot_tool(attempt->connection, name);
+    if (attempt->tool == NULL) {
+        attempt->connection = NULL;
+        return code;
+    }
+    if (attempt->connection->is_toolbox_only) {
+        attempt->record.detail = "connection serves toolboxes only";
+        return MCP_CODE_RESTRICTED;
+    }
+    return attempt->tool->operation->klass == MCP_CLASS_FORBIDDEN ? MCP_CODE_FORBIDDEN
+                                                                  : MCP_CODE_NONE;
+}
+
+static mcp_code_t step_scope(attempt_t *attempt)
+{
+    unsigned needed =
+        MCP_SCOPE_TOOLS | mcp_scope_of_class(attempt->tool->operation->klass);
+
+    if ((attempt->actor->scopes & needed) == needed) {
+        return MCP_CODE_NONE;
+    }
+    attempt->scopes = needed;
+    attempt->message = "the grant lacks a scope that this tool needs";
+    return MCP_CODE_INSUFFICIENT_SCOPE;
+}
+
+static mcp_code_t step_connection(attempt_t *attempt)
+{
+    if (attempt->connection->is_ready) {
+        return MCP_CODE_NONE;
+    }
+    attempt->message = "the connection has no usable credential";
+    attempt->hint = "give the connection its credential again (policyctl connections update)";
+    return MCP_CODE_NEEDS_REAUTH;
+}
+
+typedef mcp_code_t step_fn(attempt_t *attempt);
+
+static void decide(attempt_t *attempt)
+{
+    static step_fn *const steps[] = {step_permission, step_visibility, step_scope, step_connection};
+    size_t i;
+
+    attempt->code = MCP_CODE_INTERNAL; /* denied until every step agreed */
+    for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        mcp_code_t code = steps[i](attempt);
+
+        if (code != MCP_CODE_NONE) {
+            attempt->code = code;
+            return;
+        }
+    }
+    attempt->code = MCP_CODE_NONE;
+}
+
+/* --- call.begin -------------------------------------------------------------------- */
+
+static const char *audit_id(const attempt_t *attempt, int64_t seq)
+{
+    char *id = apr_palloc(attempt->ask->pool, MCP_MAX_ID);
+
+    pd_trail_id(attempt->ask->core->trail, seq, id);
+    return id;
+}
+
+static json_t *scope_names(unsigned scopes)
+{
+    json_t *names = json_array();
+    unsigned bit;
+
+    for (bit = 1; bit <= MCP_SCOPE_TOOLS; bit <<= 1) {
+        if ((scopes & bit) != 0) {
+            json_array_append_new(names, json_string(mcp_scope_text(bit)));
+        }
+    }
+    return names;
+}
+
+/* The denial as the module may show it: what is withheld looks like what never existed. */
+static json_t *denial(const attempt_t *attempt)
+{
+    mcp_code_t shown = attempt->code;
+    json_t *denied;
+
+    if (shown == MCP_CODE_RESTRICTED || shown == MCP_CODE_FORBIDDEN) {
+        shown = MCP_CODE_UNKNOWN_TOOL;
+    }
+    denied = json_pack("{s:s,s:s}", "code", mcp_code_text(shown), "message", attempt->message);
+    if (attempt->hint != NULL) {
+        json_object_set_new(denied, "hint", json_string(attempt->hint));
+    }
+    if (attempt->permission != NULL) {
+        json_object_set_new(denied, "permission", json_string(attempt->permission));
+    }
+    if (attempt->scopes != 0) {
+        json_object_set_new(denied, "scopes", scope_names(attempt->scopes));
+    }
+    return denied;
+}
+
+static void unrecorded(attempt_t *attempt)
+{
+    if (attempt->plan != NULL) {
+        json_decref(attempt->plan);
+    }
+    pd_ask_refuse(attempt->ask, MCP_CODE_POLICY_UNAVAILABLE, "the attempt can't be recorded", NULL,
+                  NULL);
+}
+
+static void denial_recorded(pd_status_t status, int64_t seq, void *baton)
+{
+    attempt_t *attempt = baton;
+    pd_ask_t *ask = attempt->ask;
+
+    if (status != PD_OK) {
+        unrecorded(attempt);
+        return;
+    }
+    pd_audit_poke(ask->core->audit);
+    pd_log(PD_LOG_INFO, 150, "denied %s to member %s: %s (%s)", attempt->record.tool,
+           attempt->record.member_id, mcp_code_text(attempt->code), audit_id(attempt, seq));
+    if (mcp_code_http(attempt->code) == 401) {
+        pd_ask_refuse(ask, attempt->code, attempt->message, NULL, audit_id(attempt, seq));
+        return;
+    }
+    pd_ask_reply(ask, json_pack("{s:s,s:I,s:o}", "audit", audit_id(attempt, seq), "revision",
+                                (json_int_t)attempt->actor->revision, "denied", denial(attempt)));
+}
+
+static void record_denial(attempt_t *attempt)
+{
+    pd_record_t *record = &attempt->record;
+
+    record->kind = PD_RECORD_END;
+    record->outcome = mcp_outcome_text(mcp_code_outcome(attempt->code));
+    record->error_code = mcp_code_text(attempt->code);
+    if (pd_trail_append(attempt->ask->core->trail, record, denial_recorded, attempt) != PD_OK) {
+        unrecorded(attempt);
+    }
+}
+
+/* The attempt is durable: now it may run. */
+static void begin_recorded(pd_status_t status, int64_t seq, void *baton)
+{
+    attempt_t *attempt = baton;
+    pd_ask_t *ask = attempt->ask;
+
+    if (status != PD_OK || pd_running_add(ask->core->policy->running, seq, &attempt->record) != PD_OK) {
+        unrecorded(attempt);
+        return;
+    }
+    pd_audit_poke(ask->core->audit);
+    pd_ask_reply(ask, json_pack("{s:s,s:I,s:o}", "audit", audit_id(attempt, seq), "revision",
+                                (json_int_t)attempt->actor->revision, "plan", attempt->plan));
+}
+
+static void record_begin(attempt_t *attempt)
+{
+    attempt->record.kind = PD_RECORD_BEGIN;
+    attempt->record.deadline_ms = mcp_json_int(attempt->ask->body, "deadline_ms", 0);
+    if (pd_trail_append(attempt->ask->core->trail, &attempt->record, begin_recorded, attempt) !=
+        PD_OK) {
+        unrecorded(attempt);
+    }
+}
+
+static pd_status_t credential_unit(pd_tx_t *tx, void *baton)
+{
+    attempt_t *attempt = baton;
+
+    attempt->credential_status = pd_plan_credential(attempt->ask->core, tx, attempt->connection,
+                                                    &attempt->credential);
+    return PD_OK;
+}
+
+/* The plan is made before the attempt is recorded, so that a begin is written only for what can run. */
+static void plan_call(pd_status_t status, attempt_t *attempt)
+{
+    int needs = pd_catalog_needs_credential(attempt->connection->connector->doc);
+
+    if (status == PD_OK && needs && attempt->credential_status != PD_OK) {
+        attempt->connection->is_ready = 0; /* until somebody gives it again */
+        attempt->code = step_connection(attempt);
+        record_denial(attempt);
+        return;
+    }
+    if (status == PD_OK) {
+        status = pd_plan_make(attempt->ask->core, attempt->actor, attempt->connection, attempt->tool,
+                              attempt->credential, &attempt->plan);
+    }
+    if (attempt->credential != NULL) {
+        pd_seal_wipe(attempt->credential);
+        json_decref(attempt->credential);
+    }
+    if (status != PD_OK) {
+        attempt->code = MCP_CODE_INTERNAL;
+        attempt->message = "the call can't be planned";
+        record_denial(attempt);
+        return;
+    }
+    record_begin(attempt);
+}
+
+static void credential_read(pd_status_t status, int64_t revision, void *baton)
+{
+    attempt_t *attempt = baton;
+    pd_connection_t *held = attempt->connection;
+
+    (void)revision;
+    plan_call(status, attempt); /* ends the ask, perhaps: nothing of it is used afterwards */
+    pd_snapshot_release(&held);
+}
+
+static void run_call(attempt_t *attempt)
+{
+    pd_core_t *core = attempt->ask->core;
+
+    if (!pd_catalog_needs_credential(attempt->connection->connector->doc)) {
+        plan_call(PD_OK, attempt);
+        return;
+    }
+    /* a backend that answers later must find the connection still there */
+    attempt->connection->refs++;
+    if (pd_store_submit(core->store, PD_LANE_LOOP, attempt->ask->deadline, credential_unit,
+                               credential_read, attempt) != PD_OK) {
+        pd_snapshot_release(&attempt->connection);
+        unrecorded(attempt);
+    }
+}
+
+static void begin_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
+{
+    attempt_t *attempt = baton;
+
+    attempt->actor = actor;
+    if (code != MCP_CODE_NONE) {
+        const char *message;
+
+        code = unauthorized_text(code, &message);
+        if (actor == NULL || actor->grant_id == NULL) { /* nobody known: no record, a counter at most */
+            pd_ask_refuse(attempt->ask, code, message, NULL, NULL);
+            return;
+        }
+        attempt->code = code;
+        attempt->message = message;
+        record_start(attempt);
+        record_tool(attempt);
+        record_denial(attempt);
+        return;
+    }
+    record_start(attempt);
+    decide(attempt);
+    record_tool(attempt);
+    if (attempt->code == MCP_CODE_NONE) {
+        run_call(attempt);
+    } else {
+        record_denial(attempt);
+    }
+}
+
+static int via_is_sound(const pd_ask_t *ask)
+{
+    return mcp_via_from_text(mcp_json_str(ask->body, "via")) != MCP_VIA_NONE;
+}
+
+static attempt_t *attempt_new(pd_ask_t *ask)
+{
+    attempt_t *attempt = apr_pcalloc(ask->pool, sizeof(*attempt));
+
+    attempt->ask = ask;
+    attempt->code = MCP_CODE_INTERNAL;
+    return attempt;
+}
+
+void pd_on_call_begin(pd_ask_t *ask)
+{
+    if (!via_is_sound(ask)) {
+        pd_ask_refuse(ask, MCP_CODE_MALFORMED, "via is not one of direct, execute_tool", NULL, NULL);
+        return;
+    }
+    pd_running_seen(ask->core->policy->running, mcp_json_str(ask->body, "child"));
+    ask_access(ask, begin_known, attempt_new(ask));
+}
+
+/* --- call.note ---------------------------------------------------------------------- */
+
+static void note_recorded(pd_status_t status, int64_t seq, void *baton)
+{
+    attempt_t *attempt = baton;
+
+    if (status != PD_OK) {
+        unrecorded(attempt);
+        return;
+    }
+    pd_audit_poke(attempt->ask->core->audit);
+    pd_ask_reply(attempt->ask, json_pack("{s:s}", "audit", audit_id(attempt, seq)));
+}
+
+static void note_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
+{
+    attempt_t *attempt = baton;
+    pd_ask_t *ask = attempt->ask;
+    mcp_code_t noted = mcp_code_from_text(mcp_json_str(ask->body, "code"));
+    const char *message;
+
+    if (code != MCP_CODE_NONE) {
+        code = unauthorized_text(code, &message);
+        pd_ask_refuse(ask, code, message, NULL, NULL);
+        return;
+    }
+    attempt->actor = actor;
+    record_start(attempt);
+    attempt->record.detail = NULL;
+    (void)step_visibility(attempt); /* for the names of the record only: the worker has decided */
+    attempt->record.detail = NULL;
+    record_tool(attempt);
+    attempt->record.kind = PD_RECORD_END;
+    attempt->record.outcome = mcp_json_str(ask->body, "outcome");
+    attempt->record.error_code = noted != MCP_CODE_NONE ? mcp_code_text(noted) : NULL;
+    attempt->record.duration_us = mcp_json_int(ask->body, "duration_us", 0);
+    attempt->record.note_id = mcp_json_str(ask->body, "id");
+    if (pd_trail_append(ask->core->trail, &attempt->record, note_recorded, attempt) != PD_OK) {
+        unrecorded(attempt);
+    }
+}
+
+void pd_on_call_note(pd_ask_t *ask)
+{
+    mcp_outcome_t outcome = mcp_outcome_from_text(mcp_json_str(ask->body, "outcome"));
+    const char *code = mcp_json_str(ask->body, "code");
+
+    if (!via_is_sound(ask) || outcome == MCP_OUTCOME_NONE || outcome == MCP_OUTCOME_RUNNING ||
+        outcome == MCP_OUTCOME_INTERRUPTED ||
+        (code != NULL && mcp_code_from_text(code) == MCP_CODE_NONE)) {
+        pd_ask_refuse(ask, MCP_CODE_MALFORMED, "via, outcome or code off its list", NULL, NULL);
+        return;
+    }
+    ask_access(ask, note_known, attempt_new(ask));
+}

@@ -1,0 +1,494 @@
+/* The registry: one row per control-plane operation, and what is derived from the rows (names,
+ * compiled schemas, the description for policyctl and the reference). */
+#include "pd_ops.h"
+
+#include <string.h>
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+
+#include "../proto/mcp_body.h"
+#include "../proto/mcp_kind_text.h"
+#include "../proto/mcp_schema.h"
+#include "op_audit.h"
+#include "op_connections.h"
+#include "op_connectors.h"
+#include "op_grants.h"
+#include "op_members.h"
+#include "op_roles.h"
+#include "op_settings.h"
+#include "op_whoami.h"
+#include "pd_ops_schemas.h"
+#include "pd_roles.h"
+
+#define MAX_ROWS 128
+#define MAX_NAME 64
+/* Of a connector file; over the link MCP_MAX_BODY_BYTES comes first. */
+#define CATALOG_BYTES (16u * 1024 * 1024)
+#define SMALL_BYTES (64u * 1024)
+
+/* --- the rows -------------------------------------------------------------------- */
+
+/* clang-format off */
+static const pd_op_t rows[] = {
+    /* whoami */
+    {.resource = "whoami", .verb = "get", .title = "Who am I",
+     .description = "Your member, roles, permissions, grant and scopes.",
+     .permission = NULL, .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/whoami", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_NOTHING, .handler = pd_op_whoami_get},
+
+    /* members */
+    {.resource = "members", .verb = "list", .title = "List members",
+     .description = "Members with their roles and state; removed ones only with state `removed`.",
+     .permission = "member:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/members", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBERS_LIST, .handler = pd_op_members_list},
+    {.resource = "members", .verb = "get", .title = "Show a member",
+     .description = "One member.",
+     .permission = "member:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/members/{member}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBER, .handler = pd_op_members_get},
+    {.resource = "members", .verb = "create", .title = "Add a member",
+     .description = "Adds a member; roles default to Member. You can give only what you hold "
+                    "yourself.",
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "POST", .rest_path = "/members", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBERS_CREATE, .handler = pd_op_members_create,
+     .after = pd_op_members_after},
+    {.resource = "members", .verb = "update", .title = "Change a member",
+     .description = "Changes email, name or roles. The last active Owner stays one.",
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "PATCH", .rest_path = "/members/{member}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBERS_UPDATE, .handler = pd_op_members_update,
+     .after = pd_op_members_after},
+    {.resource = "members", .verb = "suspend", .title = "Suspend a member",
+     .description = "Denies the member's grants from the next call on, until reinstated.",
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "POST", .rest_path = "/members/{member}/suspend", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBER_CHANGE, .handler = pd_op_members_suspend},
+    {.resource = "members", .verb = "reinstate", .title = "Reinstate a member",
+     .description = "Ends a suspension.",
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "POST", .rest_path = "/members/{member}/reinstate", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBER_CHANGE, .handler = pd_op_members_reinstate},
+    {.resource = "members", .verb = "remove", .title = "Remove a member",
+     .description = "Ends the member for good and deletes their own connections. A returning "
+                    "email is a new member.",
+     .permission = "member:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/members/{member}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_MEMBERS_REMOVE, .handler = pd_op_members_remove,
+     .after = pd_op_members_after},
+
+    /* roles */
+    {.resource = "roles", .verb = "list", .title = "List roles",
+     .description = "Built-in and custom roles with their permissions.",
+     .permission = "role:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/roles", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_PAGE, .handler = pd_op_roles_list},
+    {.resource = "roles", .verb = "get", .title = "Show a role",
+     .description = "One role; Owner lists all permissions that exist.",
+     .permission = "role:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/roles/{role}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_ROLE, .handler = pd_op_roles_get},
+    {.resource = "roles", .verb = "create", .title = "Add a role",
+     .description = "Adds a custom role. You can give only permissions you hold yourself.",
+     .permission = "role:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "POST", .rest_path = "/roles", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_ROLES_CREATE, .handler = pd_op_roles_create},
+    {.resource = "roles", .verb = "update", .title = "Change a role",
+     .description = "Replaces permissions or description of a custom role.",
+     .permission = "role:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "PATCH", .rest_path = "/roles/{role}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_ROLES_UPDATE, .handler = pd_op_roles_update},
+    {.resource = "roles", .verb = "delete", .title = "Delete a role",
+     .description = "Deletes a custom role that no member holds.",
+     .permission = "role:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/roles/{role}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_ROLES_DELETE, .handler = pd_op_roles_delete},
+
+    /* grants */
+    {.resource = "grants", .verb = "list", .title = "List grants",
+     .description = "Grants with client, scopes and state; your own unless you hold "
+                    "grant:read_all.",
+     .permission = "grant:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/grants", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_GRANTS_LIST, .handler = pd_op_grants_list},
+    {.resource = "grants", .verb = "get", .title = "Show a grant",
+     .description = "One grant, never its token.",
+     .permission = "grant:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/grants/{grant}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_GRANT, .handler = pd_op_grants_get},
+    {.resource = "grants", .verb = "create", .title = "Create a grant",
+     .description = "Makes a token for a member and shows it this once. Scopes default to "
+                    "mcp:read and mcp:tools, the life to 90 days, the resource to the setting "
+                    "endpoint.resource.",
+     .permission = "grant:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .secret = PD_SECRET_ALWAYS,
+     .rest_method = "POST", .rest_path = "/grants", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_GRANTS_CREATE, .handler = pd_op_grants_create},
+    {.resource = "grants", .verb = "revoke", .title = "Revoke a grant",
+     .description = "Ends a grant: its token is refused from the next call on.",
+     .permission = "grant:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/grants/{grant}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_GRANTS_REVOKE, .handler = pd_op_grants_revoke},
+
+    /* connectors */
+    {.resource = "connectors", .verb = "list", .title = "List connectors",
+     .description = "Applications in the catalog that connections can be made to.",
+     .permission = "connector:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/connectors", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTORS_LIST, .handler = pd_op_connectors_list},
+    {.resource = "connectors", .verb = "get", .title = "Show a connector",
+     .description = "One connector with its operations.",
+     .permission = "connector:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/connectors/{connector}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTOR, .handler = pd_op_connectors_get},
+    {.resource = "connectors", .verb = "create", .title = "Add a connector",
+     .description = "Adds an application to the catalog from a connector file.",
+     .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "POST", .rest_path = "/connectors", .max_bytes = CATALOG_BYTES,
+     .schema = SCHEMA_CONNECTORS_CREATE, .handler = pd_op_connectors_create},
+    {.resource = "connectors", .verb = "update", .title = "Replace a connector",
+     .description = "Replaces a connector by a new file; the slug stays. Another origin or auth "
+                    "drops the credentials of its connections.",
+     .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "PUT", .rest_path = "/connectors/{connector}", .max_bytes = CATALOG_BYTES,
+     .schema = SCHEMA_CONNECTORS_UPDATE, .handler = pd_op_connectors_update},
+    {.resource = "connectors", .verb = "delete", .title = "Delete a connector",
+     .description = "Deletes a connector that no connection uses.",
+     .permission = "connector:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/connectors/{connector}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTORS_DELETE, .handler = pd_op_connectors_delete},
+
+    /* connections */
+    {.resource = "connections", .verb = "list", .title = "List connections",
+     .description = "Your own and shared connections; all of them if you hold connection:read_all.",
+     .permission = "connection:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/connections", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTIONS_LIST, .handler = pd_op_connections_list},
+    {.resource = "connections", .verb = "get", .title = "Show a connection",
+     .description = "One connection, never its credential.",
+     .permission = "connection:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/connections/{connection}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTION, .handler = pd_op_connections_get},
+    {.resource = "connections", .verb = "create", .title = "Add a connection",
+     .description = "Connects an account on a connector under a label that begins its tools' "
+                    "names. Yours, unless shared or another's, which takes connection:admin.",
+     .permission = "connection:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .secret = PD_SECRET_WITH_CREDENTIAL,
+     .rest_method = "POST", .rest_path = "/connections", .max_bytes = 256u * 1024,
+     .schema = SCHEMA_CONNECTIONS_CREATE, .handler = pd_op_connections_create},
+    {.resource = "connections", .verb = "update", .title = "Change a connection",
+     .description = "Changes label, variables or credential. Another origin drops the credential "
+                    "unless it is given again.",
+     .permission = "connection:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .secret = PD_SECRET_WITH_CREDENTIAL,
+     .rest_method = "PATCH", .rest_path = "/connections/{connection}", .max_bytes = 256u * 1024,
+     .schema = SCHEMA_CONNECTIONS_UPDATE, .handler = pd_op_connections_update},
+    {.resource = "connections", .verb = "delete", .title = "Delete a connection",
+     .description = "Deletes a connection and its credential.",
+     .permission = "connection:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/connections/{connection}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTIONS_DELETE, .handler = pd_op_connections_delete},
+
+    /* settings */
+    {.resource = "settings", .verb = "list", .title = "List settings",
+     .description = "Every setting with its value, then the values set for clients and grants.",
+     .permission = "setting:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/settings", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_PAGE, .handler = pd_op_settings_list},
+    {.resource = "settings", .verb = "get", .title = "Show a setting",
+     .description = "The value that holds, and where it is from.",
+     .permission = "setting:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/settings/{key}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_SETTING, .handler = pd_op_settings_get},
+    {.resource = "settings", .verb = "set", .title = "Set a setting",
+     .description = "Sets a value for the organisation, a client name or a grant; the narrower "
+                    "wins.",
+     .permission = "setting:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "PUT", .rest_path = "/settings/{key}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_SETTINGS_SET, .handler = pd_op_settings_set},
+    {.resource = "settings", .verb = "unset", .title = "Unset a setting",
+     .description = "Takes a value back: the wider one, or the default, holds again.",
+     .permission = "setting:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/settings/{key}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_SETTINGS_UNSET, .handler = pd_op_settings_unset},
+
+    /* audit */
+    {.resource = "audit", .verb = "list", .title = "Query the audit trail",
+     .description = "Attempts, newest first. since and until take RFC 3339 or a span like 1h. "
+                    "`after`, an audit id, gives what came later, oldest first.",
+     .permission = "audit:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB,
+     .rest_method = "GET", .rest_path = "/audit", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_AUDIT_LIST, .handler = pd_op_audit_list},
+    {.resource = "audit", .verb = "get", .title = "Show an attempt",
+     .description = "One row of the audit trail.",
+     .permission = "audit:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB,
+     .rest_method = "GET", .rest_path = "/audit/{audit}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_AUDIT_GET, .handler = pd_op_audit_get},
+};
+/* clang-format on */
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+_Static_assert(sizeof(rows) / sizeof(rows[0]) <= MAX_ROWS, "raise MAX_ROWS");
+
+/* Made by pd_ops_init before threads, read only afterwards. */
+static mcp_schema_t *compiled[MAX_ROWS];
+static json_t *parsed[MAX_ROWS];
+
+/* --- reading --------------------------------------------------------------------- */
+
+const pd_op_t *pd_ops_row(int i)
+{
+    return i >= 0 && (size_t)i < ROWS ? &rows[i] : NULL;
+}
+
+void pd_ops_name(const pd_op_t *op, char *buf)
+{
+    apr_snprintf(buf, MAX_NAME, "%s__%s", op->resource, op->verb);
+}
+
+const pd_op_t *pd_ops_find(const char *name)
+{
+    char own[MAX_NAME];
+    size_t i;
+
+    for (i = 0; name != NULL && i < ROWS; i++) {
+        pd_ops_name(&rows[i], own);
+        if (strcmp(own, name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* Index of a row of the table; ROWS for a row that is not ours. */
+static size_t index_of(const pd_op_t *op)
+{
+    size_t i;
+
+    for (i = 0; i < ROWS && &rows[i] != op; i++) {
+    }
+    return i;
+}
+
+int pd_ops_knows(const pd_op_t *op, const char *name)
+{
+    size_t i = index_of(op);
+
+    return i < ROWS && json_object_get(json_object_get(parsed[i], "properties"), name) != NULL;
+}
+
+pd_status_t pd_ops_check(const pd_op_t *op, const json_t *args, pd_fault_t *fault)
+{
+    size_t i = index_of(op);
+    mcp_schema_error_t err;
+    mcp_wire_status_t status;
+
+    if (i >= ROWS || compiled[i] == NULL) {
+        return pd_fault(fault, MCP_CODE_INTERNAL, NULL, "The operation's schema is not there.");
+    }
+    memset(&err, 0, sizeof(err));
+    status = mcp_schema_validate(compiled[i], args, &err);
+    if (status == MCP_OK) {
+        return PD_OK;
+    }
+    if (status == MCP_E_SIZE) {
+        return pd_fault(fault, MCP_CODE_INVALID_REQUEST, "Send fewer or simpler arguments.",
+                        "The arguments can't be checked within the limits.");
+    }
+    return pd_fault(fault, MCP_CODE_INVALID_REQUEST, NULL, "%s%s%s (%s).",
+                    err.path[0] != '\0' ? err.path : "Arguments", ": ", err.message, err.rule);
+}
+
+/* --- soundness ------------------------------------------------------------------- */
+
+static const char *lane_text(pd_lane_t lane)
+{
+    switch (lane) {
+    case PD_LANE_LOOP:
+        return "loop";
+    case PD_LANE_WRITE:
+        return "write";
+    case PD_LANE_JOB:
+        return "job";
+    }
+    return "unknown";
+}
+
+static const char *secret_text(pd_secret_t secret)
+{
+    switch (secret) {
+    case PD_SECRET_NO:
+        return "no";
+    case PD_SECRET_ALWAYS:
+        return "always";
+    case PD_SECRET_WITH_CREDENTIAL:
+        return "with_credential";
+    }
+    return "unknown";
+}
+
+static int is_word(const char *text)
+{
+    return text != NULL && text[0] != '\0' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz_") == strlen(text);
+}
+
+/* "resource:verb". */
+static int is_permission(const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    return colon != NULL && colon != text && colon[1] != '\0' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz_:") == strlen(text) &&
+           strchr(colon + 1, ':') == NULL;
+}
+
+/* Every {word} of the path is an argument. */
+static int path_is_sound(const char *path, const json_t *properties, apr_pool_t *pool)
+{
+    const char *open = strchr(path, '{');
+
+    while (open != NULL) {
+        const char *close = strchr(open, '}');
+
+        if (close == NULL ||
+            json_object_get(properties, apr_pstrmemdup(pool, open + 1,
+                                                       (apr_size_t)(close - open - 1))) == NULL) {
+            return 0;
+        }
+        open = strchr(close, '{');
+    }
+    return path[0] == '/';
+}
+
+/* What is wrong with a row, or NULL. `seen` holds names and REST doors of the rows before. */
+static const char *judge_row(const pd_op_t *op, const json_t *schema, apr_hash_t *seen,
+                             apr_pool_t *pool)
+{
+    const char *door;
+    const char *name;
+
+    if (!is_word(op->resource) || !is_word(op->verb) ||
+        strlen(op->resource) + strlen(op->verb) + 2 >= MAX_NAME) {
+        return "its name has no form";
+    }
+    if (op->title == NULL || op->description == NULL || op->handler == NULL ||
+        op->rest_method == NULL || op->rest_path == NULL) {
+        return "a member is not set";
+    }
+    if (op->permission != NULL &&
+        (!is_permission(op->permission) || !pd_roles_is_permission(op->permission))) {
+        return "its permission has no form or there are too many";
+    }
+    if (op->klass != MCP_CLASS_READ && op->klass != MCP_CLASS_WRITE &&
+        op->klass != MCP_CLASS_DESTRUCTIVE) {
+        return "its class is none of read, write, destructive";
+    }
+    if ((op->klass == MCP_CLASS_READ) == (op->lane == PD_LANE_WRITE) ||
+        (op->after != NULL && op->lane != PD_LANE_WRITE)) {
+        return "its class and its lane contradict each other";
+    }
+    if (!path_is_sound(op->rest_path, json_object_get(schema, "properties"), pool)) {
+        return "its REST path names what is no argument";
+    }
+    name = apr_pstrcat(pool, op->resource, "__", op->verb, (char *)NULL);
+    door = apr_pstrcat(pool, op->rest_method, " ", op->rest_path, (char *)NULL);
+    if (apr_hash_get(seen, name, APR_HASH_KEY_STRING) != NULL ||
+        apr_hash_get(seen, door, APR_HASH_KEY_STRING) != NULL) {
+        return "its name or its REST door is taken";
+    }
+    apr_hash_set(seen, name, APR_HASH_KEY_STRING, op);
+    apr_hash_set(seen, door, APR_HASH_KEY_STRING, op);
+    return NULL;
+}
+
+static apr_status_t forget(void *unused)
+{
+    size_t i;
+
+    (void)unused;
+    for (i = 0; i < ROWS; i++) {
+        json_decref(parsed[i]);
+        parsed[i] = NULL;
+        compiled[i] = NULL; /* freed with the pool */
+    }
+    return APR_SUCCESS;
+}
+
+static const char *make_row(size_t i, apr_hash_t *seen, apr_pool_t *pool)
+{
+    const pd_op_t *op = &rows[i];
+    mcp_schema_error_t err;
+    const char *wrong;
+
+    if (op->schema == NULL ||
+        mcp_json_parse(op->schema, strlen(op->schema), MCP_MAX_DEPTH, &parsed[i], NULL) != MCP_OK) {
+        return "its schema is not JSON";
+    }
+    wrong = judge_row(op, parsed[i], seen, pool);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    memset(&err, 0, sizeof(err));
+    if (mcp_schema_compile(parsed[i], pool, &compiled[i], &err) != MCP_OK) {
+        return apr_psprintf(pool, "its schema is refused: %s", err.message);
+    }
+    return NULL;
+}
+
+pd_status_t pd_ops_init(apr_pool_t *pool, char *why, size_t size)
+{
+    apr_hash_t *seen = apr_hash_make(pool);
+    size_t i;
+
+    (void)forget(NULL); /* a second init replaces the first */
+    apr_pool_cleanup_register(pool, NULL, forget, apr_pool_cleanup_null);
+    for (i = 0; i < ROWS; i++) {
+        const char *wrong = make_row(i, seen, pool);
+
+        if (wrong != NULL) {
+            apr_snprintf(why, size, "the operation %s__%s is not sound: %s",
+                         rows[i].resource != NULL ? rows[i].resource : "?",
+                         rows[i].verb != NULL ? rows[i].verb : "?", wrong);
+            return PD_E_INVALID;
+        }
+    }
+    return PD_OK;
+}
+
+/* --- description ----------------------------------------------------------------- */
+
+static json_t *describe(size_t i)
+{
+    const pd_op_t *op = &rows[i];
+    char name[MAX_NAME];
+    json_t *schema = parsed[i] != NULL ? json_deep_copy(parsed[i])
+                                       : json_loads(op->schema, JSON_REJECT_DUPLICATES, NULL);
+
+    pd_ops_name(op, name);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:{s:s, s:s}, s:I, s:o}", "name", name,
+        "resource", op->resource, "verb", op->verb, "title", op->title, "description",
+        op->description, "permission", op->permission, "classification", mcp_class_text(op->klass),
+        "lane", lane_text(op->lane), "secret", secret_text(op->secret), "rest", "method",
+        op->rest_method, "path", op->rest_path, "max_bytes",
+        (json_int_t)(op->max_bytes != 0 ? op->max_bytes : 1024u * 1024), "schema", schema);
+}
+
+json_t *pd_ops_describe(void)
+{
+    json_t *all = json_array();
+    size_t i;
+
+    for (i = 0; all != NULL && i < ROWS; i++) {
+        if (json_array_append_new(all, describe(i)) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}

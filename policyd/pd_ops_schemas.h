@@ -1,0 +1,161 @@
+/* JSON Schemas of the operations' arguments, as text, for the rows of pd_ops.c alone. The
+ * preprocessor quotes them: J() makes text of JSON as it stands. */
+#ifndef PD_OPS_SCHEMAS_H
+#define PD_OPS_SCHEMAS_H
+
+/* clang-format off */
+
+#define J(...) #__VA_ARGS__
+/* An object with these required names and members, and no other. */
+#define OBJECT(required, members)                                                                  \
+    "{\"type\":\"object\",\"properties\":{" members "},\"required\":[" required "],"               \
+    "\"additionalProperties\":false}"
+/* The same, open: what else it may hold is judged by the handler. */
+#define OPEN_OBJECT(required, members)                                                             \
+    "{\"type\":\"object\",\"properties\":{" members "},\"required\":[" required "]}"
+
+/* --- members of several schemas -------------------------------------------------- */
+
+#define TEXT(name, max, what)                                                                      \
+    "\"" name "\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":" max                         \
+    ",\"description\":\"" what "\"}"
+#define FLAG(name, what) "\"" name "\":{\"type\":\"boolean\",\"description\":\"" what "\"}"
+
+#define MEMBER     TEXT("member", "254", "Member id or email")
+#define ROLE       TEXT("role", "64", "Role name or id")
+#define GRANT      TEXT("grant", "48", "Grant id")
+#define CONNECTOR  TEXT("connector", "48", "Connector id or slug")
+#define CONNECTION TEXT("connection", "48", "Connection id or label")
+#define KEY        TEXT("key", "64", "For example collapse.threshold")
+#define EMAIL      TEXT("email", "254", "How the member signs in")
+#define QUERY(of)  TEXT("query", "128", "Part of " of)
+#define CURSOR     TEXT("cursor", "64", "next_cursor of the page before")
+#define LABEL      TEXT("label", "32", "a-z, 0-9 and inner dashes")
+#define ROLE_TEXT  J("description": {"type": "string", "maxLength": 512})
+
+#define IF_REVISION                                                                                \
+    J("if_revision": {"type": "integer", "minimum": 1,                                             \
+                      "description": "Change only if this is the revision"})
+#define PAGE                                                                                       \
+    J("limit": {"type": "integer", "minimum": 1, "maximum": 1000,                                  \
+                "description": "Items a page, 100 if not given"}) "," CURSOR
+#define SMALL_PAGE                                                                                 \
+    J("limit": {"type": "integer", "minimum": 1, "maximum": 200,                                   \
+                "description": "Items a page, 50 if not given"}) "," CURSOR
+#define ROLES                                                                                      \
+    J("roles": {"type": "array", "maxItems": 32, "uniqueItems": true,                              \
+                "items": {"type": "string", "minLength": 1, "maxLength": 64},                      \
+                "description": "Role names"})
+#define PERMISSIONS                                                                                \
+    J("permissions": {"type": "array", "maxItems": 256, "uniqueItems": true,                       \
+                      "items": {"type": "string", "minLength": 1, "maxLength": 64},                \
+                      "description": "For example member:read"})
+#define TOOLBOX_ONLY FLAG("toolbox_only", "Serves toolboxes, gives no tools of its own")
+#define VARIABLES                                                                                  \
+    J("variables": {"type": "object", "maxProperties": 32,                                         \
+                    "additionalProperties": {"type": "string", "maxLength": 512},                  \
+                    "description": "Values for the connector's base URL"})
+#define CREDENTIAL                                                                                 \
+    J("credential": {"type": "object", "maxProperties": 8,                                         \
+                     "additionalProperties": {"type": "string", "maxLength": 16384},               \
+                     "description": "As its auth asks: {value}, {username, password} or {token}"})
+#define LAYER TEXT("client", "128", "For this client name only") ","                               \
+              TEXT("grant", "48", "For this grant only")
+
+#define CONNECTOR_FILE                                                                             \
+    TEXT("slug", "32", "Short name, a-z 0-9 and inner dashes") ","                                 \
+    TEXT("label", "128", "Name as people know it") ","                                             \
+    TEXT("base_url", "2048", "May hold {variables}") ","                                           \
+    J("description": {"type": "string"}, "variables": {"type": "object"},                          \
+      "auth": {"type": "object",                                                                   \
+               "description": "type none, api_key, basic or bearer, and its details"},             \
+      "operations": {"type": "array", "minItems": 1, "maxItems": 5000,                             \
+                     "items": {"type": "object"},                                                  \
+                     "description": "id, method, path, description, parameters, body"})
+#define CONNECTOR_NEEDS J("slug", "label", "base_url", "auth", "operations")
+
+/* --- one an operation ------------------------------------------------------------ */
+
+#define SCHEMA_NOTHING OBJECT("", "")
+#define SCHEMA_PAGE    OBJECT("", PAGE)
+
+#define SCHEMA_MEMBERS_LIST                                                                        \
+    OBJECT("", QUERY("email or name") "," ROLE ","                                                 \
+           J("state": {"enum": ["active", "suspended", "removed"]}) "," PAGE)
+#define SCHEMA_MEMBER OBJECT(J("member"), MEMBER)
+#define SCHEMA_MEMBERS_CREATE                                                                      \
+    OBJECT(J("email"), EMAIL "," TEXT("name", "128", "Display name") "," ROLES)
+#define SCHEMA_MEMBERS_UPDATE                                                                      \
+    OBJECT(J("member"), MEMBER "," EMAIL "," TEXT("name", "128", "Display name") "," ROLES ","     \
+           IF_REVISION)
+#define SCHEMA_MEMBER_CHANGE OBJECT(J("member"), MEMBER "," IF_REVISION)
+#define SCHEMA_MEMBERS_REMOVE                                                                      \
+    OBJECT(J("member"), MEMBER "," IF_REVISION ","                                                 \
+           FLAG("erase", "Forget email and name too, in the audit copy as well"))
+
+#define SCHEMA_ROLE OBJECT(J("role"), ROLE)
+#define SCHEMA_ROLES_CREATE                                                                        \
+    OBJECT(J("name", "permissions"),                                                               \
+           TEXT("name", "64", "Name of the role") "," ROLE_TEXT "," PERMISSIONS)
+#define SCHEMA_ROLES_UPDATE                                                                        \
+    OBJECT(J("role"), ROLE "," ROLE_TEXT "," PERMISSIONS "," IF_REVISION)
+#define SCHEMA_ROLES_DELETE OBJECT(J("role"), ROLE "," IF_REVISION)
+
+#define SCHEMA_GRANTS_LIST                                                                         \
+    OBJECT("", MEMBER "," TEXT("client", "128", "Client name") ","                                 \
+           J("state": {"enum": ["active", "expired", "revoked"]}) "," PAGE)
+#define SCHEMA_GRANT OBJECT(J("grant"), GRANT)
+#define SCHEMA_GRANTS_CREATE                                                                       \
+    OBJECT(J("member", "client"), MEMBER "," TEXT("client", "128", "Who will use it") ","          \
+           J("scopes": {"type": "array", "minItems": 1, "maxItems": 8, "uniqueItems": true,        \
+                        "items": {"type": "string", "maxLength": 32},                              \
+                        "description": "Of mcp:read, mcp:write, mcp:destructive, mcp:tools"}) ","  \
+           TEXT("resource", "512", "URL of the endpoint it is for") ","                            \
+           J("expires_in": {"type": ["integer", "string"], "minimum": 1, "minLength": 1,           \
+                            "maxLength": 16, "description": "Seconds, or like 12h, 90d"}))
+#define SCHEMA_GRANTS_REVOKE OBJECT(J("grant"), GRANT "," IF_REVISION)
+
+#define SCHEMA_CONNECTORS_LIST OBJECT("", QUERY("slug, label or description") "," SMALL_PAGE)
+#define SCHEMA_CONNECTOR OBJECT(J("connector"), CONNECTOR)
+#define SCHEMA_CONNECTORS_CREATE OPEN_OBJECT(CONNECTOR_NEEDS, CONNECTOR_FILE)
+#define SCHEMA_CONNECTORS_UPDATE                                                                   \
+    OPEN_OBJECT(J("connector") "," CONNECTOR_NEEDS, CONNECTOR "," IF_REVISION "," CONNECTOR_FILE)
+#define SCHEMA_CONNECTORS_DELETE OBJECT(J("connector"), CONNECTOR "," IF_REVISION)
+
+#define SCHEMA_CONNECTIONS_LIST                                                                    \
+    OBJECT("", QUERY("label or connector slug") "," CONNECTOR ","                                  \
+           TEXT("owner", "254", "Member id or email") ","                                          \
+           FLAG("shared", "Only shared ones, or only owned ones") "," PAGE)
+#define SCHEMA_CONNECTION OBJECT(J("connection"), CONNECTION)
+#define SCHEMA_CONNECTIONS_CREATE                                                                  \
+    OBJECT(J("connector", "label"), CONNECTOR "," LABEL ","                                        \
+           TEXT("owner", "254", "Member id or email; you if not given") ","                        \
+           FLAG("shared", "For the whole organisation") "," TOOLBOX_ONLY "," VARIABLES ","         \
+           CREDENTIAL)
+#define SCHEMA_CONNECTIONS_UPDATE                                                                  \
+    OBJECT(J("connection"), CONNECTION "," LABEL "," TOOLBOX_ONLY "," VARIABLES "," CREDENTIAL "," \
+           IF_REVISION)
+#define SCHEMA_CONNECTIONS_DELETE OBJECT(J("connection"), CONNECTION "," IF_REVISION)
+
+#define SCHEMA_SETTING OBJECT(J("key"), KEY "," LAYER)
+#define SCHEMA_SETTINGS_SET                                                                        \
+    OBJECT(J("key", "value"), KEY ","                                                              \
+           J("value": {"type": ["integer", "boolean", "string"], "maxLength": 512}) ","            \
+           LAYER "," IF_REVISION)
+#define SCHEMA_SETTINGS_UNSET OBJECT(J("key"), KEY "," LAYER "," IF_REVISION)
+
+#define SCHEMA_AUDIT_LIST                                                                          \
+    OBJECT("", MEMBER "," TEXT("tool", "256", "Tool or operation name as called") ","              \
+           TEXT("connection", "48", "Label") ","                                                   \
+           TEXT("operation", "256", "For example members__create") ","                             \
+           J("outcome": {"enum": ["ok", "error", "denied", "input_required", "running",            \
+                                  "interrupted"]},                                                 \
+             "surface": {"enum": ["mcp", "rest", "admin", "oauth"]}) ","                           \
+           TEXT("error_code", "64", "Of the closed list") "," GRANT ","                            \
+           TEXT("since", "40", "Not before") "," TEXT("until", "40", "Not after") ","              \
+           TEXT("after", "48", "Audit id") "," PAGE)
+#define SCHEMA_AUDIT_GET OBJECT(J("audit"), TEXT("audit", "48", "Audit id"))
+
+/* clang-format on */
+
+#endif

@@ -1,0 +1,146 @@
+/* Start, follow-up and once-a-second upkeep of the policy in force: see pd_policy.h. */
+#include "pd_policy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "pd_blob.h"
+#include "pd_keys.h"
+#include "pd_log.h"
+#include "pd_running.h"
+#include "pd_snapshot.h"
+#include "pd_view.h"
+
+#define POLL_S      5 /* how often a change made elsewhere is looked for (decisions 4.1) */
+#define BLOBS_S     15
+#define DEADLINE_MS 10000
+
+typedef struct following {
+    pd_core_t *core;
+    pd_snapshot_t *made;
+} following_t;
+
+static pd_status_t load_unit(pd_tx_t *tx, void *baton)
+{
+    return pd_snapshot_load(tx, &((following_t *)baton)->made);
+}
+
+static pd_status_t follow_unit(pd_tx_t *tx, void *baton)
+{
+    following_t *following = baton;
+    const pd_snapshot_t *old = following->core->policy->snapshot;
+
+    if (pd_tx_revision(tx) == old->revision) {
+        return PD_OK;
+    }
+    return pd_snapshot_follow(tx, old, &following->made);
+}
+
+/* Puts what was made in force. The unit's status decides; without a new snapshot the old one stays. */
+static void follow_done(pd_status_t status, int64_t revision, void *baton)
+{
+    following_t *following = baton;
+    pd_policy_t *policy = following->core->policy;
+
+    (void)revision;
+    if (status != PD_OK) {
+        pd_log(PD_LOG_ERR, 140, "the policy in force can't follow the store: %s",
+               pd_status_text(status));
+        pd_snapshot_free(&following->made);
+    } else if (following->made != NULL) {
+        pd_snapshot_free(&policy->snapshot);
+        policy->snapshot = following->made;
+        if (policy->views != NULL) {
+            pd_views_clear(policy->views);
+        }
+    }
+    free(following);
+}
+
+static pd_status_t follow(pd_core_t *core, pd_unit_fn *unit)
+{
+    following_t *following = calloc(1, sizeof(*following));
+    pd_status_t status;
+
+    if (following == NULL) {
+        return PD_E_NOMEM;
+    }
+    following->core = core;
+    status = pd_store_submit(core->store, PD_LANE_LOOP, pd_boot_in(DEADLINE_MS), unit, follow_done,
+                             following);
+    if (status != PD_OK) {
+        free(following);
+    }
+    return status;
+}
+
+void pd_policy_changed(pd_core_t *core, int64_t revision)
+{
+    if (core->policy->snapshot->revision < revision && follow(core, follow_unit) != PD_OK) {
+        pd_log(PD_LOG_ERR, 141, "the policy in force can't follow the store: it will be tried again");
+    }
+}
+
+pd_status_t pd_policy_new(pd_core_t *core, char *why, size_t size)
+{
+    pd_policy_t *policy = calloc(1, sizeof(*policy));
+    pd_status_t status = policy != NULL ? PD_OK : PD_E_NOMEM;
+
+    core->policy = policy;
+    if (status == PD_OK) {
+        status = pd_blobs_new(&policy->blobs);
+    }
+    if (status == PD_OK) {
+        status = pd_views_new(&policy->views);
+    }
+    if (status == PD_OK) {
+        status = follow(core, load_unit);
+    }
+    if (status == PD_OK && policy->snapshot == NULL) {
+        status = PD_E_INTERNAL;
+    }
+    if (status == PD_OK) {
+        status = pd_keys_new(core, &policy->keys);
+    }
+    if (status == PD_OK) {
+        status = pd_running_new(core, &policy->running);
+    }
+    if (status != PD_OK) {
+        (void)snprintf(why, size, "the policy can't be loaded from the store: %s",
+                       pd_status_text(status));
+        pd_policy_free(core);
+    }
+    return status;
+}
+
+void pd_policy_free(pd_core_t *core)
+{
+    pd_policy_t *policy = core->policy;
+
+    if (policy == NULL) {
+        return;
+    }
+    pd_running_free(&policy->running);
+    pd_keys_free(&policy->keys);
+    pd_views_free(&policy->views);
+    pd_snapshot_free(&policy->snapshot);
+    pd_blobs_free(&policy->blobs);
+    free(policy->first_resource);
+    free(policy);
+    core->policy = NULL;
+}
+
+void pd_policy_tick(pd_core_t *core)
+{
+    pd_policy_t *policy = core->policy;
+
+    policy->ticks++;
+    pd_running_tick(core, policy->running);
+    if (policy->ticks % POLL_S == 0) {
+        (void)follow(core, follow_unit); /* logged where it fails; tried again in POLL_S */
+        pd_keys_tick(core, policy->keys);
+    }
+    if (policy->ticks % BLOBS_S == 0) {
+        pd_blobs_tick(policy->blobs);
+    }
+}

@@ -1,0 +1,429 @@
+/* policyctl: the admin client.  Words of the command line become one request to policyd, the answer goes to
+ * standard output, a refusal with its reason and remedy to standard error.  See policyctl.h. */
+#include "policyctl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../proto/mcp_body.h"
+
+#ifndef POLICYD_VERSION
+#define POLICYD_VERSION "0.1.0"
+#endif
+#define DEFAULT_SOCKET "/run/policyd/admin.sock"
+#define MAX_PAGES      10000 /* of --all */
+
+typedef struct ctl {
+    const char *socket;
+    const char *json;
+    ctl_format_t format;
+    int wants_all, wants_help, wants_version;
+    char **words; /* what is left: resource, operation, arguments */
+    int count;
+    ctl_link_t *link;
+    json_t *operations;
+    char why[CTL_WHY];
+} ctl_t;
+
+/* --- options --------------------------------------------------------------- */
+
+/* Value of an option that stands in this word (`--socket=PATH`) or the next; NULL: it is another option. */
+static const char *value_of(const char *name, int argc, char **argv, int *i, int *ret_is_missing)
+{
+    size_t bytes = strlen(name);
+
+    if (strncmp(argv[*i], name, bytes) != 0) {
+        return NULL;
+    }
+    if (argv[*i][bytes] == '=' && bytes > 2) {
+        return argv[*i] + bytes + 1;
+    }
+    if (argv[*i][bytes] != '\0') {
+        return NULL;
+    }
+    if (*i + 1 >= argc) {
+        *ret_is_missing = 1;
+        return NULL;
+    }
+    (*i)++;
+    return argv[*i];
+}
+
+/* 1 if the word at *i was an option of ours (and *i stands on its last word), 0 if not, -1 on misuse. */
+static int take_option(ctl_t *ctl, int argc, char **argv, int *i)
+{
+    const char *word = argv[*i];
+    const char *value;
+    int is_missing = 0;
+
+    if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+        ctl->wants_help = 1;
+        return 1;
+    }
+    if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
+        ctl->wants_version = 1;
+        return 1;
+    }
+    if (strcmp(word, "--all") == 0) {
+        ctl->wants_all = 1;
+        return 1;
+    }
+    value = value_of("--socket", argc, argv, i, &is_missing);
+    if (value != NULL) {
+        ctl->socket = value;
+        return 1;
+    }
+    value = is_missing ? NULL : value_of("--json", argc, argv, i, &is_missing);
+    if (value != NULL) {
+        ctl->json = value;
+        return 1;
+    }
+    value = is_missing ? NULL : value_of("-o", argc, argv, i, &is_missing);
+    if (value == NULL && !is_missing) {
+        value = value_of("--output", argc, argv, i, &is_missing);
+    }
+    if (value != NULL && ctl_print_format(value, &ctl->format) == 0) {
+        return 1;
+    }
+    if (value != NULL) {
+        (void)snprintf(ctl->why, sizeof ctl->why, "-o takes table, json, jsonl or csv");
+        return -1;
+    }
+    if (is_missing) {
+        (void)snprintf(ctl->why, sizeof ctl->why, "%.60s needs a value", word);
+        return -1;
+    }
+    return 0;
+}
+
+static int read_options(ctl_t *ctl, int argc, char **argv)
+{
+    const char *socket = getenv("POLICYD_SOCKET");
+    int is_ours = 1;
+    int i;
+
+    ctl->socket = socket != NULL && *socket != '\0' ? socket : DEFAULT_SOCKET;
+    ctl->words = calloc((size_t)argc + 1, sizeof *ctl->words);
+    if (ctl->words == NULL) {
+        (void)snprintf(ctl->why, sizeof ctl->why, "out of memory");
+        return -1;
+    }
+    for (i = 1; i < argc; i++) {
+        int taken = 0;
+
+        if (is_ours && strcmp(argv[i], "--") == 0) {
+            is_ours = 0;
+            continue;
+        }
+        if (is_ours) {
+            taken = take_option(ctl, argc, argv, &i);
+        }
+        if (taken < 0) {
+            return -1;
+        }
+        if (taken == 0) {
+            ctl->words[ctl->count++] = argv[i];
+        }
+    }
+    return 0;
+}
+
+/* --- failures -------------------------------------------------------------- */
+
+static int fail_usage(const char *why)
+{
+    (void)fputs("policyctl: ", stderr);
+    ctl_print_text(stderr, why);
+    (void)fputs("\nTry `policyctl help`.\n", stderr);
+    return CTL_USAGE;
+}
+
+static int fail(const char *why)
+{
+    (void)fputs("policyctl: ", stderr);
+    ctl_print_text(stderr, why);
+    (void)fputc('\n', stderr);
+    return CTL_FAILED;
+}
+
+static void put_field(const char *before, const json_t *error, const char *name)
+{
+    const char *text = mcp_json_str(error, name);
+
+    if (text != NULL && *text != '\0') {
+        (void)fputs(before, stderr);
+        ctl_print_text(stderr, text);
+        (void)fputc('\n', stderr);
+    }
+}
+
+/* error: released. */
+static int fail_refused(json_t *error)
+{
+    const char *code = mcp_json_str(error, "code");
+
+    (void)fputs("policyctl: ", stderr);
+    ctl_print_text(stderr, code == NULL ? "internal" : code);
+    put_field(": ", error, "message");
+    put_field("hint: ", error, "hint");
+    put_field("audit: ", error, "audit");
+    json_decref(error);
+    return CTL_FAILED;
+}
+
+/* --- operations ------------------------------------------------------------ */
+
+const json_t *ctl_find(const json_t *operations, const char *resource, const char *verb)
+{
+    const json_t *only = NULL;
+    int count = 0;
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(operations, i, row)
+    {
+        const char *its_resource = mcp_json_str(row, "resource");
+        const char *its_verb = mcp_json_str(row, "verb");
+
+        if (its_resource == NULL || its_verb == NULL || !ctl_args_same(its_resource, resource)) {
+            continue;
+        }
+        if (verb != NULL && ctl_args_same(its_verb, verb)) {
+            return row;
+        }
+        count++;
+        only = strcmp(its_verb, "get") == 0 ? row : only;
+    }
+    return verb == NULL && count == 1 ? only : NULL;
+}
+
+/* Connects and learns the operations. */
+static int meet(ctl_t *ctl)
+{
+    json_t *error = NULL;
+
+    ctl->link = ctl_link_open(ctl->socket, ctl->why, sizeof ctl->why);
+    if (ctl->link == NULL) {
+        (void)fail(ctl->why);
+        (void)fputs("hint: is policyd running, and are you in its admin_group? --socket names another "
+                    "socket\n",
+                    stderr);
+        return CTL_FAILED;
+    }
+    if (ctl_link_call(ctl->link, "rpc.describe", NULL, &ctl->operations, &error, ctl->why,
+                      sizeof ctl->why) != 0) {
+        return fail(ctl->why);
+    }
+    if (error != NULL) {
+        return fail_refused(error);
+    }
+    return json_is_array(ctl->operations) ? CTL_DONE : fail("what answers at the socket is not policyd");
+}
+
+/* Appends the page's items to `all` and tells where to go on: a new cursor, or NULL. */
+static const char *take_page(json_t *all, const json_t *page, const char *cursor)
+{
+    json_t *items = json_object_get(page, "items");
+    const char *next = mcp_json_str(page, "next_cursor");
+
+    if (!json_is_array(items) || json_array_extend(json_object_get(all, "items"), items) != 0) {
+        return NULL;
+    }
+    /* a cursor that stands still would never end */
+    return next == NULL || (cursor != NULL && strcmp(next, cursor) == 0) ? NULL : next;
+}
+
+/* Follows next_cursor to the end. *result becomes the whole list. */
+static int fetch_rest(ctl_t *ctl, const char *name, json_t *args, json_t **result)
+{
+    json_t *page = *result;
+    int pages, status = CTL_DONE;
+
+    for (pages = 0; pages < MAX_PAGES && status == CTL_DONE; pages++) {
+        const char *cursor = pages == 0 ? mcp_json_str(page, "next_cursor")
+                                        : take_page(*result, page, mcp_json_str(args, "cursor"));
+        json_t *error = NULL;
+
+        if (cursor == NULL ||
+            json_object_set_new(args, "cursor", json_string(cursor)) != 0) {
+            break;
+        }
+        if (page != *result) {
+            json_decref(page);
+        }
+        page = NULL;
+        if (ctl_link_call(ctl->link, name, args, &page, &error, ctl->why, sizeof ctl->why) != 0) {
+            status = fail(ctl->why);
+        } else if (error != NULL) {
+            status = fail_refused(error);
+        }
+    }
+    if (page != *result) {
+        json_decref(page);
+    }
+    if (pages == MAX_PAGES && status == CTL_DONE) {
+        status = fail("the list has too many pages; narrow it");
+    }
+    (void)json_object_del(*result, "next_cursor"); /* absent: nothing to drop */
+    return status;
+}
+
+static void tell_of_more(const json_t *result)
+{
+    const char *cursor = mcp_json_str(result, "next_cursor");
+
+    if (cursor != NULL) {
+        (void)fputs("more follows: --all fetches it, or --cursor ", stderr);
+        ctl_print_text(stderr, cursor);
+        (void)fputc('\n', stderr);
+    }
+}
+
+static int call_and_print(ctl_t *ctl, const json_t *operation, json_t *args)
+{
+    const char *name = mcp_json_str(operation, "name");
+    json_t *result = NULL, *error = NULL;
+    int status = CTL_DONE;
+
+    if (name == NULL) {
+        return fail("policyd describes an operation without a name");
+    }
+    if (ctl_link_call(ctl->link, name, args, &result, &error, ctl->why, sizeof ctl->why) != 0) {
+        return fail(ctl->why);
+    }
+    if (error != NULL) {
+        return fail_refused(error);
+    }
+    if (ctl->wants_all && json_is_array(json_object_get(result, "items"))) {
+        status = fetch_rest(ctl, name, args, &result);
+    }
+    if (status == CTL_DONE) {
+        ctl_print(stdout, result, ctl->format);
+        if (ctl->format == CTL_TABLE) {
+            tell_of_more(result);
+        }
+        if (fflush(stdout) != 0 || ferror(stdout)) {
+            status = fail("standard output can't be written");
+        }
+    }
+    json_decref(result);
+    return status;
+}
+
+static int run_operation(ctl_t *ctl, const json_t *operation, int count, char *const *words)
+{
+    json_t *base = NULL, *args;
+    int status;
+
+    if (ctl->wants_help) {
+        ctl_help_operation(stdout, operation);
+        return CTL_DONE;
+    }
+    if (ctl->json != NULL) {
+        base = ctl_args_file(ctl->json, ctl->why, sizeof ctl->why);
+        if (base == NULL) {
+            return fail_usage(ctl->why);
+        }
+    }
+    args = ctl_args_read(json_object_get(operation, "schema"), base, count, words, ctl->why,
+                         sizeof ctl->why);
+    json_decref(base);
+    if (args == NULL) {
+        return fail_usage(ctl->why);
+    }
+    status = call_and_print(ctl, operation, args);
+    json_decref(args);
+    return status;
+}
+
+/* --- commands -------------------------------------------------------------- */
+
+static int run_help(ctl_t *ctl, int count, char *const *words)
+{
+    const json_t *operation;
+
+    if (count == 0) {
+        ctl_help_all(stdout, ctl->operations);
+        return CTL_DONE;
+    }
+    operation = ctl_find(ctl->operations, words[0], count > 1 ? words[1] : NULL);
+    if (operation != NULL) {
+        ctl_help_operation(stdout, operation);
+        return CTL_DONE;
+    }
+    return count == 1 && ctl_help_resource(stdout, ctl->operations, words[0])
+               ? CTL_DONE
+               : fail_usage("there is no such resource or operation");
+}
+
+static int run_resource(ctl_t *ctl)
+{
+    const char *verb = ctl->count > 1 ? ctl->words[1] : NULL;
+    const json_t *operation = verb == NULL ? NULL : ctl_find(ctl->operations, ctl->words[0], verb);
+
+    if (operation != NULL) {
+        return run_operation(ctl, operation, ctl->count - 2, ctl->words + 2);
+    }
+    operation = ctl_find(ctl->operations, ctl->words[0], NULL);
+    if (operation != NULL) {
+        return run_operation(ctl, operation, ctl->count - 1, ctl->words + 1);
+    }
+    if (verb == NULL && ctl_help_resource(stdout, ctl->operations, ctl->words[0])) {
+        return CTL_DONE;
+    }
+    (void)snprintf(ctl->why, sizeof ctl->why, "there is no operation %.60s %.60s", ctl->words[0],
+                   verb == NULL ? "" : verb);
+    return fail_usage(ctl->why);
+}
+
+static int run(ctl_t *ctl)
+{
+    int is_completion, status;
+
+    if (ctl->wants_version) {
+        (void)puts("policyctl " POLICYD_VERSION);
+        return CTL_DONE;
+    }
+    if (ctl->count == 0) {
+        ctl_help_usage(ctl->wants_help ? stdout : stderr);
+        return ctl->wants_help ? CTL_DONE : CTL_USAGE;
+    }
+    is_completion = strcmp(ctl->words[0], "completion") == 0;
+    if (is_completion && ctl->count == 2 && strcmp(ctl->words[1], "bash") == 0) {
+        ctl_help_bash(stdout);
+        return CTL_DONE;
+    }
+    if (is_completion && (ctl->count < 2 || strcmp(ctl->words[1], "words") != 0)) {
+        return fail_usage("completion takes the name of a shell: bash");
+    }
+    status = meet(ctl);
+    if (status != CTL_DONE) {
+        return status;
+    }
+    if (is_completion) {
+        ctl_help_words(stdout, ctl->operations, ctl->count - 2, ctl->words + 2);
+        return CTL_DONE;
+    }
+    if (strcmp(ctl->words[0], "help") == 0) {
+        return run_help(ctl, ctl->count - 1, ctl->words + 1);
+    }
+    return run_resource(ctl);
+}
+
+int main(int argc, char **argv)
+{
+    ctl_t ctl;
+    int status;
+
+    memset(&ctl, 0, sizeof ctl);
+    json_object_seed(0); /* keys come from elsewhere */
+    if (read_options(&ctl, argc, argv) != 0) {
+        status = fail_usage(ctl.why);
+    } else {
+        status = run(&ctl);
+    }
+    json_decref(ctl.operations);
+    ctl_link_close(ctl.link);
+    free(ctl.words);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* policyctl's rooms: link, arguments, output, help.
+ *
+ * No operation is known to the program.  It asks policyd for the registry (rpc.describe: an array of
+ * {"name","resource","verb","title","description","permission"?,"classification","secret","rest","schema"})
+ * and makes commands, flags, help and completion of it.  One thread, one request at a time. */
+#ifndef POLICYCTL_H
+#define POLICYCTL_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#define CTL_DONE   0 /* exit statuses */
+#define CTL_FAILED 1
+#define CTL_USAGE  2
+
+#define CTL_MAX_FILE (16u * 1024 * 1024) /* bytes of --json and of files that arguments name */
+#define CTL_WHY      512
+
+typedef enum ctl_format { CTL_TABLE, CTL_JSON, CTL_JSONL, CTL_CSV } ctl_format_t;
+
+/* --- policyctl_link.c: one connection to the admin socket ------------------- */
+
+typedef struct ctl_link ctl_link_t;
+
+/* NULL with why set when nobody answers at the path. */
+ctl_link_t *ctl_link_open(const char *path, char *why, size_t size);
+void ctl_link_close(ctl_link_t *link);
+/* One request. 0 with the result, or with *ret_error {"code","message","hint"?,"audit"?}; -1 with why when the
+ * exchange itself failed. New references. */
+int ctl_link_call(ctl_link_t *link, const char *method, const json_t *params, json_t **ret_result,
+                  json_t **ret_error, char *why, size_t size);
+
+/* --- policyctl_args.c: words of the command line to arguments --------------- */
+
+/* Reads the words behind the operation by its schema over `base` (arguments of --json, or NULL): flags
+ * `--key value`, `--key=value`, `--key.sub value`, and at most one positional word. New reference, or NULL with
+ * why set. Reads files only where the schema says that an argument is one. */
+json_t *ctl_args_read(const json_t *schema, const json_t *base, int count, char *const *words, char *why,
+                      size_t size);
+/* A JSON object from a file, "-" for standard input. New reference, or NULL with why set. */
+json_t *ctl_args_file(const char *path, char *why, size_t size);
+/* Name of the property that a positional word fills, or NULL; *ret_is_file: the word is a file's name. */
+const char *ctl_args_positional(const json_t *schema, int *ret_is_file);
+/* Words for a schema's type, for help: "integer", "a,b,...", "JSON", ... */
+const char *ctl_args_type(const json_t *schema, const json_t *root);
+/* 1 if two names are the same but for '-' and '_'. */
+int ctl_args_same(const char *a, const char *b);
+
+/* --- policyctl_print.c: results --------------------------------------------- */
+
+/* -1 if the text names no format. */
+int ctl_print_format(const char *text, ctl_format_t *ret);
+/* Writes a result. Control and invisible formatting characters never reach a table. */
+void ctl_print(FILE *to, json_t *result, ctl_format_t format);
+/* A text for a terminal: what a table's cell does, for messages. */
+void ctl_print_text(FILE *to, const char *text);
+
+/* --- policyctl_help.c: help and completion ---------------------------------- */
+
+void ctl_help_usage(FILE *to);
+void ctl_help_all(FILE *to, const json_t *operations);
+/* 0 if there is no such resource. */
+int ctl_help_resource(FILE *to, const json_t *operations, const char *resource);
+void ctl_help_operation(FILE *to, const json_t *operation);
+void ctl_help_bash(FILE *to);
+/* Candidates for the next word after `words`, one a line. */
+void ctl_help_words(FILE *to, const json_t *operations, int count, char *const *words);
+
+/* --- policyctl.c ------------------------------------------------------------- */
+
+/* The operation of a resource and verb ('-' and '_' alike), or NULL; verb NULL: the only one, if it is `get`. */
+const json_t *ctl_find(const json_t *operations, const char *resource, const char *verb);
+
+#endif

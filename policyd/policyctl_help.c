@@ -1,0 +1,291 @@
+/* Help and completion, made of the registry: see policyctl.h. */
+#include "policyctl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../proto/mcp_body.h"
+
+#define WIDTH 78
+
+void ctl_help_usage(FILE *to)
+{
+    (void)fputs(
+        "usage: policyctl RESOURCE OPERATION [--key value ...] [--json FILE|-] [-o table|json|jsonl|csv]\n"
+        "                 [--all] [--socket PATH]\n"
+        "       policyctl help [RESOURCE [OPERATION]]\n"
+        "       policyctl completion bash\n"
+        "       policyctl -h | -V\n"
+        "An operation of a resource that has only `get` may be left out, as in `policyctl whoami`.\n"
+        "The socket is $POLICYD_SOCKET, or /run/policyd/admin.sock. See policyctl(1).\n",
+        to);
+}
+
+/* Text in lines of at most WIDTH bytes, each after `indent` spaces. */
+static void put_wrapped(FILE *to, const char *text, int indent)
+{
+    int column = 0;
+
+    while (*text != '\0') {
+        size_t word = strcspn(text, " \n");
+        char buf[512];
+
+        if (word >= sizeof buf) {
+            word = sizeof buf - 1;
+        }
+        memcpy(buf, text, word);
+        buf[word] = '\0';
+        if (word > 0 && column > 0 && column + 1 + (int)word > WIDTH) {
+            (void)fputc('\n', to);
+            column = 0;
+        }
+        if (word > 0) {
+            column += fprintf(to, "%*s", column == 0 ? indent : 1, "");
+            ctl_print_text(to, buf);
+            column += (int)word;
+        }
+        text += word;
+        text += strspn(text, " \n");
+    }
+    (void)fputc('\n', to);
+}
+
+static int starts_resource(const json_t *operations, size_t i)
+{
+    const char *resource = mcp_json_str(json_array_get(operations, i), "resource");
+    size_t j;
+
+    for (j = 0; j < i; j++) {
+        const char *other = mcp_json_str(json_array_get(operations, j), "resource");
+
+        if (resource == NULL || (other != NULL && strcmp(resource, other) == 0)) {
+            return 0;
+        }
+    }
+    return resource != NULL;
+}
+
+static void put_verbs(FILE *to, const json_t *operations, const char *resource, const char *between)
+{
+    const char *gap = "";
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(operations, i, row)
+    {
+        const char *other = mcp_json_str(row, "resource");
+        const char *verb = mcp_json_str(row, "verb");
+
+        if (other != NULL && verb != NULL && strcmp(other, resource) == 0) {
+            (void)fprintf(to, "%s%s", gap, verb);
+            gap = between;
+        }
+    }
+}
+
+void ctl_help_all(FILE *to, const json_t *operations)
+{
+    size_t i;
+
+    ctl_help_usage(to);
+    (void)fputs("\nResources and their operations:\n", to);
+    for (i = 0; i < json_array_size(operations); i++) {
+        const char *resource = mcp_json_str(json_array_get(operations, i), "resource");
+
+        if (starts_resource(operations, i)) {
+            (void)fprintf(to, "  %-14s ", resource);
+            put_verbs(to, operations, resource, ", ");
+            (void)fputc('\n', to);
+        }
+    }
+    (void)fputs("\npolicyctl RESOURCE says what each operation does, policyctl RESOURCE OPERATION --help how "
+                "it is called.\n",
+                to);
+}
+
+int ctl_help_resource(FILE *to, const json_t *operations, const char *resource)
+{
+    int found = 0;
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(operations, i, row)
+    {
+        const char *other = mcp_json_str(row, "resource");
+        const char *verb = mcp_json_str(row, "verb");
+        const char *title = mcp_json_str(row, "title");
+
+        if (other != NULL && verb != NULL && ctl_args_same(other, resource)) {
+            if (!found) {
+                (void)fprintf(to, "Operations of %s:\n", other);
+            }
+            (void)fprintf(to, "  %-14s %s\n", verb, title == NULL ? "" : title);
+            found = 1;
+        }
+    }
+    return found;
+}
+
+static int is_required(const json_t *schema, const char *name)
+{
+    const json_t *required = json_object_get(schema, "required");
+    size_t i;
+
+    for (i = 0; i < json_array_size(required); i++) {
+        const char *text = json_string_value(json_array_get(required, i));
+
+        if (text != NULL && strcmp(text, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void put_flag_name(FILE *to, const char *name)
+{
+    for (; *name != '\0'; name++) {
+        (void)fputc(*name == '_' ? '-' : *name, to);
+    }
+}
+
+static void put_choices(FILE *to, const json_t *property)
+{
+    const json_t *choices = json_object_get(property, "enum");
+    json_t *otherwise = json_object_get(property, "default");
+    size_t i;
+
+    for (i = 0; i < json_array_size(choices); i++) {
+        const char *text = json_string_value(json_array_get(choices, i));
+
+        (void)fprintf(to, "%s%s", i == 0 ? "      one of " : ", ", text == NULL ? "?" : text);
+    }
+    if (json_array_size(choices) > 0) {
+        (void)fputc('\n', to);
+    }
+    if (otherwise != NULL) {
+        char *text = mcp_json_text(otherwise, NULL);
+
+        (void)fprintf(to, "      default %s\n", text == NULL ? "?" : text);
+        free(text);
+    }
+}
+
+static void put_flags(FILE *to, const json_t *schema)
+{
+    json_t *properties = json_object_get(schema, "properties");
+    int is_file = 0;
+    const char *positional = ctl_args_positional(schema, &is_file);
+    const char *name;
+    json_t *property;
+
+    if (json_object_size(properties) == 0) {
+        (void)fputs("\nIt takes no arguments.\n", to);
+        return;
+    }
+    (void)fputs("\nArguments:\n", to);
+    json_object_foreach(properties, name, property)
+    {
+        const char *description = mcp_json_str(property, "description");
+
+        (void)fputs("  --", to);
+        put_flag_name(to, name);
+        (void)fprintf(to, " %s%s%s\n", ctl_args_type(property, schema),
+                      is_required(schema, name) ? "  (required)" : "",
+                      positional != NULL && strcmp(positional, name) == 0
+                          ? (is_file ? "  (or a file's name alone)" : "  (or the word alone)")
+                          : "");
+        if (description != NULL) {
+            put_wrapped(to, description, 6);
+        }
+        put_choices(to, property);
+    }
+}
+
+void ctl_help_operation(FILE *to, const json_t *operation)
+{
+    const char *resource = mcp_json_str(operation, "resource");
+    const char *verb = mcp_json_str(operation, "verb");
+    const char *title = mcp_json_str(operation, "title");
+    const char *description = mcp_json_str(operation, "description");
+    const char *permission = mcp_json_str(operation, "permission");
+    const char *klass = mcp_json_str(operation, "classification");
+    const char *secret = mcp_json_str(operation, "secret");
+    const json_t *rest = json_object_get(operation, "rest");
+
+    (void)fprintf(to, "policyctl %s %s - %s\n\n", resource, verb, title == NULL ? "" : title);
+    if (description != NULL) {
+        put_wrapped(to, description, 0);
+    }
+    put_flags(to, json_object_get(operation, "schema"));
+    (void)fputc('\n', to);
+    if (mcp_json_str(rest, "method") != NULL && mcp_json_str(rest, "path") != NULL) {
+        (void)fprintf(to, "REST:       %s /api/v1%s\n", mcp_json_str(rest, "method"),
+                      mcp_json_str(rest, "path"));
+    }
+    (void)fprintf(to, "Permission: %s\n", permission == NULL ? "none; any active member" : permission);
+    if (klass != NULL) {
+        (void)fprintf(to, "Class:      %s\n", klass);
+    }
+    if (secret != NULL && strcmp(secret, "no") != 0) {
+        (void)fputs("Secret:     it takes or answers a secret, and does not work over MCP\n", to);
+    }
+}
+
+/* --- completion ------------------------------------------------------------ */
+
+void ctl_help_bash(FILE *to)
+{
+    (void)fputs("# bash completion for policyctl: source it, or put it into bash_completion.d\n"
+                "_policyctl()\n"
+                "{\n"
+                "    local IFS=$'\\n'\n"
+                "    COMPREPLY=($(compgen -W \"$(policyctl completion words -- \\\n"
+                "        \"${COMP_WORDS[@]:1:COMP_CWORD-1}\" 2>/dev/null)\" -- \\\n"
+                "        \"${COMP_WORDS[COMP_CWORD]}\"))\n"
+                "}\n"
+                "complete -o default -F _policyctl policyctl\n",
+                to);
+}
+
+static void put_flag_words(FILE *to, const json_t *operation)
+{
+    json_t *properties = json_object_get(json_object_get(operation, "schema"), "properties");
+    const char *name;
+    json_t *property;
+
+    json_object_foreach(properties, name, property)
+    {
+        (void)fputs("--", to);
+        put_flag_name(to, name);
+        (void)fputc('\n', to);
+    }
+    (void)fputs("--json\n-o\n--all\n--socket\n--help\n", to);
+}
+
+void ctl_help_words(FILE *to, const json_t *operations, int count, char *const *words)
+{
+    const json_t *operation;
+    size_t i;
+
+    if (count == 0) {
+        for (i = 0; i < json_array_size(operations); i++) {
+            if (starts_resource(operations, i)) {
+                (void)fprintf(to, "%s\n", mcp_json_str(json_array_get(operations, i), "resource"));
+            }
+        }
+        (void)fputs("help\ncompletion\n", to);
+        return;
+    }
+    if (count == 1) {
+        put_verbs(to, operations, words[0], "\n");
+        (void)fputc('\n', to);
+        return;
+    }
+    operation = ctl_find(operations, words[0], words[1]);
+    if (operation == NULL) {
+        operation = ctl_find(operations, words[0], NULL);
+    }
+    if (operation != NULL) {
+        put_flag_words(to, operation);
+    }
+}

@@ -1,0 +1,551 @@
+/* Results as tables, JSON and CSV: see policyctl.h.
+ *
+ * A table is for eyes: a list's rows show the fields whose values are scalars or lists of scalars, empty
+ * columns are left out, long cells are cut.  Names come from members and documents that nobody vouches for,
+ * so whatever a terminal would obey or hide is shown as an escape.  JSON and CSV hold everything as it is. */
+#include "policyctl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../proto/mcp_body.h"
+
+#define MAX_COLUMNS 64
+#define CELL_CHARS  60  /* of a list's cell; objects are shown whole */
+#define LINE_CHARS  200 /* further columns of a list are left out */
+#define GAP         2
+
+/* --- text ------------------------------------------------------------------ */
+
+/* A growing text; once an allocation failed it stays as it was. */
+typedef struct text {
+    char *bytes;
+    size_t count, room;
+} text_t;
+
+static void add(text_t *to, const char *bytes, size_t count)
+{
+    if (to->room - to->count <= count) {
+        size_t room = (to->count + count + 1) * 2;
+        char *more = realloc(to->bytes, room);
+
+        if (more == NULL) {
+            return;
+        }
+        to->bytes = more;
+        to->room = room;
+    }
+    memcpy(to->bytes + to->count, bytes, count);
+    to->count += count;
+    to->bytes[to->count] = '\0';
+}
+
+/* Length of the UTF-8 character at `at` and its code point; jansson admits no broken ones. */
+static size_t character(const char *at, unsigned *ret_point)
+{
+    unsigned char lead = (unsigned char)*at;
+    size_t bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    unsigned point = bytes == 1 ? lead : lead & (0xffu >> (bytes + 1));
+    size_t i;
+
+    for (i = 1; i < bytes; i++) {
+        if (((unsigned char)at[i] & 0xc0) != 0x80) {
+            *ret_point = 0xfffd;
+            return 1;
+        }
+        point = (point << 6) | ((unsigned char)at[i] & 0x3fu);
+    }
+    *ret_point = point;
+    return bytes;
+}
+
+/* 1 for what moves the cursor, changes the direction or cannot be seen. */
+static int is_hidden(unsigned point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x61c ||
+           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || point == 0xfffd ||
+           (point >= 0xe0000 && point <= 0xe0fff);
+}
+
+/* Appends text for a terminal, at most `limit` characters of it (0: all). */
+static void add_visible(text_t *to, const char *from, size_t limit)
+{
+    size_t shown = 0;
+
+    while (*from != '\0') {
+        unsigned point = 0;
+        size_t bytes = character(from, &point);
+
+        if (limit > 0 && shown >= limit) {
+            add(to, "...", 3);
+            return;
+        }
+        if (is_hidden(point)) {
+            char escape[16];
+            int used = snprintf(escape, sizeof escape, point < 0x10000 ? "\\u%04x" : "\\u{%x}", point);
+
+            add(to, escape, (size_t)used);
+            shown += (size_t)used;
+        } else {
+            add(to, from, bytes);
+            shown++;
+        }
+        from += bytes;
+    }
+}
+
+static size_t count_characters(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++) {
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return count;
+}
+
+static const char *text_of(const text_t *text)
+{
+    return text->bytes == NULL ? "" : text->bytes;
+}
+
+void ctl_print_text(FILE *to, const char *from)
+{
+    text_t text = {NULL, 0, 0};
+
+    add_visible(&text, from, 0);
+    (void)fputs(text_of(&text), to);
+    free(text.bytes);
+}
+
+/* --- values ---------------------------------------------------------------- */
+
+static int is_scalar(const json_t *value)
+{
+    return value != NULL && !json_is_object(value) && !json_is_array(value);
+}
+
+static int is_flat(const json_t *value)
+{
+    size_t i;
+
+    for (i = 0; json_is_array(value) && i < json_array_size(value); i++) {
+        if (!is_scalar(json_array_get(value, i))) {
+            return 0;
+        }
+    }
+    return !json_is_object(value);
+}
+
+static void add_scalar(text_t *to, const json_t *value, size_t limit)
+{
+    char *text;
+
+    if (value == NULL || json_is_null(value)) {
+        return;
+    }
+    if (json_is_string(value)) {
+        add_visible(to, json_string_value(value), limit);
+        return;
+    }
+    text = mcp_json_text(value, NULL);
+    if (text != NULL) {
+        add_visible(to, text, limit);
+        free(text);
+    }
+}
+
+/* A cell's text: scalars, lists joined by commas, anything deeper as JSON. */
+static void add_cell(text_t *to, const json_t *value, size_t limit)
+{
+    size_t i;
+
+    if (!json_is_array(value) || !is_flat(value)) {
+        add_scalar(to, value, limit);
+        return;
+    }
+    for (i = 0; i < json_array_size(value); i++) {
+        if (i > 0) {
+            add(to, ",", 1);
+        }
+        if (limit > 0 && count_characters(text_of(to)) >= limit) {
+            add(to, "...", 3);
+            return;
+        }
+        add_scalar(to, json_array_get(value, i), limit);
+    }
+}
+
+static int is_empty(const json_t *value)
+{
+    return value == NULL || json_is_null(value) ||
+           (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+/* --- lists ----------------------------------------------------------------- */
+
+typedef struct columns {
+    const char *names[MAX_COLUMNS];
+    size_t widths[MAX_COLUMNS];
+    size_t count;
+} columns_t;
+
+static int has_column(const columns_t *columns, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < columns->count; i++) {
+        if (strcmp(columns->names[i], name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Columns in the order in which the rows show them; for a table those that some row fills with something flat. */
+static void find_columns(const json_t *rows, int is_table, columns_t *ret)
+{
+    size_t i;
+    json_t *row;
+
+    ret->count = 0;
+    json_array_foreach(rows, i, row)
+    {
+        const char *name;
+        json_t *value;
+
+        json_object_foreach(row, name, value)
+        {
+            int is_wanted = !is_table || (is_flat(value) && !is_empty(value));
+
+            if (is_wanted && ret->count < MAX_COLUMNS && !has_column(ret, name)) {
+                ret->widths[ret->count] = 0;
+                ret->names[ret->count++] = name;
+            }
+        }
+    }
+}
+
+static void put_padded(FILE *to, const char *text, size_t width, int is_last)
+{
+    size_t chars = count_characters(text);
+
+    (void)fputs(text, to);
+    for (; !is_last && chars < width + GAP; chars++) {
+        (void)fputc(' ', to);
+    }
+}
+
+static void cell_text(text_t *to, const json_t *row, const char *name)
+{
+    const json_t *value = json_object_get(row, name);
+
+    to->count = 0;
+    if (to->bytes != NULL) {
+        to->bytes[0] = '\0';
+    }
+    if (is_empty(value) || !is_flat(value)) {
+        add(to, "-", 1);
+    } else {
+        add_cell(to, value, CELL_CHARS);
+    }
+}
+
+/* Widths of the columns, and how many of them a line takes. */
+static size_t measure(const json_t *rows, columns_t *columns)
+{
+    text_t cell = {NULL, 0, 0};
+    size_t c, i, total = 0, fits = 0;
+    json_t *row;
+
+    for (c = 0; c < columns->count; c++) {
+        columns->widths[c] = count_characters(columns->names[c]);
+        json_array_foreach(rows, i, row)
+        {
+            size_t chars;
+
+            cell_text(&cell, row, columns->names[c]);
+            chars = count_characters(text_of(&cell));
+            if (chars > columns->widths[c]) {
+                columns->widths[c] = chars;
+            }
+        }
+        total += columns->widths[c] + GAP;
+        if (c == 0 || total <= LINE_CHARS) {
+            fits = c + 1;
+        }
+    }
+    free(cell.bytes);
+    return fits;
+}
+
+static void print_name(text_t *to, const char *name)
+{
+    size_t i;
+
+    to->count = 0;
+    add_visible(to, name, CELL_CHARS);
+    for (i = 0; i < to->count; i++) {
+        if (to->bytes[i] >= 'a' && to->bytes[i] <= 'z') {
+            to->bytes[i] = (char)(to->bytes[i] - 'a' + 'A');
+        }
+    }
+}
+
+static void print_rows(FILE *to, const json_t *rows, const char *indent)
+{
+    text_t cell = {NULL, 0, 0};
+    columns_t columns;
+    size_t c, i, fits;
+    json_t *row;
+
+    find_columns(rows, 1, &columns);
+    fits = measure(rows, &columns);
+    (void)fputs(indent, to);
+    for (c = 0; c < fits; c++) {
+        print_name(&cell, columns.names[c]);
+        put_padded(to, text_of(&cell), columns.widths[c], c + 1 == fits);
+    }
+    (void)fputc('\n', to);
+    json_array_foreach(rows, i, row)
+    {
+        (void)fputs(indent, to);
+        for (c = 0; c < fits; c++) {
+            cell_text(&cell, row, columns.names[c]);
+            put_padded(to, text_of(&cell), columns.widths[c], c + 1 == fits);
+        }
+        (void)fputc('\n', to);
+    }
+    if (fits < columns.count) {
+        (void)fprintf(stderr, "%zu more columns are left out; -o json shows all\n", columns.count - fits);
+    }
+    free(cell.bytes);
+}
+
+static int are_objects(const json_t *rows)
+{
+    size_t i;
+
+    for (i = 0; i < json_array_size(rows); i++) {
+        if (!json_is_object(json_array_get(rows, i))) {
+            return 0;
+        }
+    }
+    return json_array_size(rows) > 0;
+}
+
+static void print_list(FILE *to, const json_t *rows, const char *indent)
+{
+    text_t cell = {NULL, 0, 0};
+    size_t i;
+
+    if (are_objects(rows)) {
+        print_rows(to, rows, indent);
+        return;
+    }
+    if (json_array_size(rows) == 0) {
+        (void)fprintf(to, "%s(none)\n", indent);
+    }
+    for (i = 0; i < json_array_size(rows); i++) {
+        cell.count = 0;
+        add(&cell, "", 0);
+        add_cell(&cell, json_array_get(rows, i), 0);
+        (void)fprintf(to, "%s%s\n", indent, text_of(&cell));
+    }
+    free(cell.bytes);
+}
+
+/* --- objects --------------------------------------------------------------- */
+
+/* `key  value` lines; nested objects with dotted keys down to `depth`, lists of objects as tables below. */
+static void print_object(FILE *to, json_t *object, const char *prefix, int depth)
+{
+    text_t text = {NULL, 0, 0};
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(object, name, value)
+    {
+        text.count = 0;
+        add_visible(&text, prefix, 0);
+        add_visible(&text, name, 0);
+        if (json_is_object(value) && depth > 0 && json_object_size(value) > 0) {
+            add(&text, ".", 1);
+            print_object(to, value, text_of(&text), depth - 1);
+        } else if (are_objects(value)) {
+            (void)fprintf(to, "%s:\n", text_of(&text));
+            print_rows(to, value, "  ");
+        } else {
+            put_padded(to, text_of(&text), 22, 0);
+            text.count = 0;
+            add(&text, "", 0);
+            add_cell(&text, value, 0);
+            (void)fprintf(to, "%s\n", is_empty(value) ? "-" : text_of(&text));
+        }
+    }
+    free(text.bytes);
+}
+
+/* The rows of {"items":[...]}, or of a bare list; NULL for anything else. */
+static json_t *rows_of(json_t *result)
+{
+    json_t *items = json_is_array(result) ? result : json_object_get(result, "items");
+
+    return json_is_array(items) ? items : NULL;
+}
+
+static void print_table(FILE *to, json_t *result)
+{
+    json_t *rows = rows_of(result);
+    const char *name;
+    json_t *value;
+
+    if (rows == NULL && json_is_object(result)) {
+        print_object(to, result, "", 3);
+        return;
+    }
+    if (rows == NULL) {
+        text_t text = {NULL, 0, 0};
+
+        add_cell(&text, result, 0);
+        (void)fprintf(to, "%s\n", text_of(&text));
+        free(text.bytes);
+        return;
+    }
+    print_list(to, rows, "");
+    /* what a list says beside its items: unmatched words of a search, and the like */
+    json_object_foreach(result, name, value)
+    {
+        if (strcmp(name, "items") != 0 && strcmp(name, "next_cursor") != 0 && !is_empty(value)) {
+            text_t text = {NULL, 0, 0};
+
+            add_visible(&text, name, 0);
+            add(&text, ": ", 2);
+            add_cell(&text, value, 0);
+            (void)fprintf(to, "%s\n", text_of(&text));
+            free(text.bytes);
+        }
+    }
+}
+
+/* --- JSON and CSV ---------------------------------------------------------- */
+
+static void print_json(FILE *to, json_t *result)
+{
+    char *text = json_dumps(result, JSON_INDENT(2) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+
+    if (text != NULL) {
+        (void)fprintf(to, "%s\n", text);
+        free(text);
+    }
+}
+
+static void print_jsonl(FILE *to, json_t *result)
+{
+    json_t *rows = rows_of(result);
+    size_t i, count = rows == NULL ? 1 : json_array_size(rows);
+
+    for (i = 0; i < count; i++) {
+        char *text = mcp_json_text(rows == NULL ? result : json_array_get(rows, i), NULL);
+
+        if (text != NULL) {
+            (void)fprintf(to, "%s\n", text);
+            free(text);
+        }
+    }
+}
+
+/* RFC 4180: quoted where needed, quotes doubled. */
+static void put_csv(FILE *to, const char *text)
+{
+    if (strpbrk(text, "\",\r\n") == NULL) {
+        (void)fputs(text, to);
+        return;
+    }
+    (void)fputc('"', to);
+    for (; *text != '\0'; text++) {
+        if (*text == '"') {
+            (void)fputc('"', to);
+        }
+        (void)fputc(*text, to);
+    }
+    (void)fputc('"', to);
+}
+
+static void put_csv_value(FILE *to, const json_t *value)
+{
+    char *text;
+
+    if (value == NULL || json_is_null(value)) {
+        return;
+    }
+    if (json_is_string(value)) {
+        put_csv(to, json_string_value(value));
+        return;
+    }
+    text = mcp_json_text(value, NULL);
+    if (text != NULL) {
+        put_csv(to, text);
+        free(text);
+    }
+}
+
+static void print_csv(FILE *to, json_t *result)
+{
+    json_t *rows = rows_of(result);
+    columns_t columns;
+    size_t c, i;
+    json_t *row;
+
+    rows = rows == NULL ? json_pack("[O]", result) : json_incref(rows);
+    find_columns(rows, 0, &columns);
+    for (c = 0; c < columns.count; c++) {
+        put_csv(to, columns.names[c]);
+        (void)fputs(c + 1 == columns.count ? "\r\n" : ",", to);
+    }
+    json_array_foreach(rows, i, row)
+    {
+        for (c = 0; c < columns.count; c++) {
+            put_csv_value(to, json_object_get(row, columns.names[c]));
+            (void)fputs(c + 1 == columns.count ? "\r\n" : ",", to);
+        }
+    }
+    json_decref(rows);
+}
+
+/* --- formats --------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    ctl_format_t format;
+    void (*print)(FILE *to, json_t *result);
+} formats[] = {{"table", CTL_TABLE, print_table},
+               {"json", CTL_JSON, print_json},
+               {"jsonl", CTL_JSONL, print_jsonl},
+               {"csv", CTL_CSV, print_csv}};
+
+int ctl_print_format(const char *text, ctl_format_t *ret)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (strcmp(formats[i].name, text) == 0) {
+            *ret = formats[i].format;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+void ctl_print(FILE *to, json_t *result, ctl_format_t format)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        if (formats[i].format == format) {
+            formats[i].print(to, result);
+        }
+    }
+}
