@@ -155,6 +155,16 @@ static int poll_call(void *baton)
     return call->era->is_modern && call->turn->is_gone(call->turn->baton);
 }
 
+/* A redirect may go where the call itself might have gone, and nowhere else. */
+static int may_follow(void *baton, const char *url)
+{
+    call_t *call = baton;
+
+    return mcp_urlguard_check(call->guard, mcp_json_str(call->begun.plan, "base"),
+                              call->operation->method, call->operation->id, url, call->turn->pool,
+                              NULL) == APR_SUCCESS;
+}
+
 static apr_status_t transfer(call_t *call, mcp_err_t *err)
 {
     mcp_turn_t *turn = call->turn;
@@ -170,6 +180,8 @@ static apr_status_t transfer(call_t *call, mcp_err_t *err)
     if (limits.max_bytes == 0 || limits.max_bytes > turn->terms->max_result) {
         limits.max_bytes = turn->terms->max_result;
     }
+    limits.connection = connection;
+    limits.may_follow = may_follow;
     status = mcp_egress_enter(turn->child->egress, connection, turn->pool, err);
     if (status != APR_SUCCESS) {
         return status;

@@ -694,7 +694,9 @@ static int may_follow(const call_t *call, const hop_t *hop, int followed, mcp_eg
         (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
         return 0;
     if (mcp_egress_url_resolve(&hop->url, hop->answer.location, call->pool, &url) != APR_SUCCESS ||
-        strcmp(url.origin, hop->url.origin) != 0)
+        strcmp(url.origin, hop->url.origin) != 0 || call->limits->may_follow == NULL ||
+        !call->limits->may_follow(call->baton,
+                                  apr_pstrcat(call->pool, url.origin, url.target, NULL)))
         return 0;
     *ret = url;
     return 1;

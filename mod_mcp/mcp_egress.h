@@ -49,12 +49,15 @@ typedef struct mcp_egress_limits {
      * kept-alive handle serves one connection only, since some servers sign in a socket and not
      * a request. NULL: a fresh handle, closed after. */
     const char *connection;
+    /* Judges the URL of a redirect within the origin before it is followed, with send's baton, on
+     * its thread; 0 leaves the redirect as the result. NULL: none is followed. */
+    int (*may_follow)(void *baton, const char *url);
 } mcp_egress_limits_t;
 
 /* Sends the request: target byte for byte, the given headers, Host, Accept and User-Agent unless
  * given, and what frames the body. No proxy of the environment, no netrc, cookies, alt-svc,
  * HSTS, Expect, and no content coding is asked for or undone. Redirects are followed only within
- * the origin, by us, at most 5, with GET or HEAD only; another one is the result, with
+ * the origin and where limits->may_follow agrees, by us, at most 5, with GET or HEAD only; another one is the result, with
  * `location` as the upstream wrote it. allow: array of const char * origins that may be private
  * (MCPEgressAllow), compared by scheme, host and port; NULL: none. is_gone (may be NULL) is
  * called on this thread about every 200 ms; nonzero cancels. Idempotent requests are sent again

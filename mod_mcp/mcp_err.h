@@ -1,5 +1,5 @@
-/* Why something did not go on: a class that decides the wire's answer (mcp_failure.c alone maps it), a
- * contract code, and words for the client that say what to change. Log text is apart. */
+/* Why something did not go on: a class that decides the wire's answer (mcp_failure.c alone maps
+ * it), a contract code, and words for the client that say what to change. Log text is apart. */
 #ifndef MCP_ERR_H
 #define MCP_ERR_H
 
@@ -38,21 +38,21 @@ typedef enum mcp_fail {
 
 typedef struct mcp_err {
     mcp_fail_t fail;
-    mcp_code_t code;       /* contract code; NONE where JSON-RPC says it all */
-    apr_status_t status;   /* for the log */
-    const char *message;   /* for the client; holds nothing the caller may not see */
-    const char *hint;      /* for the client: what to change; may be NULL */
-    const char *log;       /* for the log; may be NULL */
-    unsigned scopes;       /* MCP_FAIL_SCOPE: all that are needed */
-    int has_credentials;   /* MCP_FAIL_UNAUTHORIZED: a token was presented (challenge gets error=) */
+    mcp_code_t code;     /* contract code; NONE where JSON-RPC says it all */
+    apr_status_t status; /* for the log */
+    const char *message; /* for the client; holds nothing the caller may not see */
+    const char *hint;    /* for the client: what to change; may be NULL */
+    const char *log;     /* for the log; may be NULL */
+    unsigned scopes;     /* MCP_FAIL_SCOPE: all that are needed */
+    int has_credentials; /* MCP_FAIL_UNAUTHORIZED: a token was presented (challenge gets error=) */
     const char *permission; /* permission_denied: which */
-    const char *audit;     /* audit id, may be NULL */
-    const char *requested; /* MCP_FAIL_VERSION: what was asked for */
+    const char *audit;      /* audit id, may be NULL */
+    const char *requested;  /* MCP_FAIL_VERSION: what was asked for */
 } mcp_err_t;
 
 /* Own status codes count up from APR_OS_START_USERERR; compared only inside our files. */
 #define MCP_STATUS_REFUSED (APR_OS_START_USERERR + 1) /* err says why */
-#define MCP_STATUS_CLOSED  (APR_OS_START_USERERR + 2) /* the link or pool is shut */
+#define MCP_STATUS_CLOSED (APR_OS_START_USERERR + 2)  /* the link or pool is shut */
 
 /* Fills *err (may be NULL) and returns MCP_STATUS_REFUSED. message from a literal format. */
 apr_status_t mcp_err_set(mcp_err_t *err, apr_pool_t *pool, mcp_fail_t fail, mcp_code_t code,

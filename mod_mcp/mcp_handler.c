@@ -236,8 +236,10 @@ static apr_status_t settle_legacy(post_t *post, mcp_era_t *era, mcp_err_t *err)
         return APR_SUCCESS;
     }
     if (!post->terms.serves_legacy) {
-        return mcp_err_set(err, post->r->pool, MCP_FAIL_VERSION, MCP_CODE_NONE, NULL,
-                           "this endpoint serves 2026-07-28 only");
+        (void)mcp_err_set(err, post->r->pool, MCP_FAIL_VERSION, MCP_CODE_NONE, NULL,
+                          "this endpoint serves 2026-07-28 only");
+        err->requested = mcp_era_text(era->revision);
+        return MCP_STATUS_REFUSED;
     }
     if (era->is_initialize) {
         return APR_SUCCESS;

@@ -111,6 +111,12 @@ static const char *error_text(const mcp_response_t *response, apr_pool_t *pool)
 {
     const char *why = reason(response->status);
 
+    if (response->status >= 300 && response->status < 400) {
+        return apr_psprintf(pool,
+                            "The application answered HTTP %d and points to %s, which is not followed.",
+                            response->status,
+                            response->location != NULL ? response->location : "nowhere");
+    }
     return apr_psprintf(pool, "The application answered HTTP %d%s%s.", response->status,
                         why[0] != '\0' ? " " : "", why);
 }
@@ -148,7 +154,7 @@ apr_status_t mcp_result_shape(const mcp_response_t *response, const mcp_era_t *e
     const char *head = mcp_failure_result_head(era, pool);
 
     (void)err; /* every response has a shape */
-    *ret_is_error = response->status >= 400 || response->status < 200;
+    *ret_is_error = response->status >= 300 || response->status < 200;
     if (*ret_is_error) {
         *ret = error_result(response, era, type, audit, pool);
     } else {

@@ -8,8 +8,9 @@
  * more; overlong UTF-8 counts as the character it hides. Each level is read plainly and with any of
  *   LOOSE   case, full-width forms and blanks or dots at the end of a segment ignored
  *   PARAMS  ";x=y" cut off each segment
- *   CUT     the path ended at a decoded '?' or NUL, what follows '?' taken for a query; a segment
- *           ended at a decoded '#' unless it begins with it ("C#" and "#general" are common names)
+ *   CUT     the path ended at a decoded '?' or NUL, what follows '?' taken for a query; at a
+ *           decoded '#' in the last segment too, in others only that segment: "C#" and "#general"
+ *           are common names, so one that begins a segment cuts nothing
  * The plain reading of level 0 must be claimed by the operation called, or one that the caller has.
  * Every other one may also be claimed by nobody: "a%2Fb" is a fine id as long as a/b is nobody's. A
  * dot segment in any reading refuses. */
@@ -50,6 +51,13 @@ typedef struct trial {
     mcp_guard_text_t levels[MAX_ROUNDS + 1];
     size_t level_count;
 } trial_t;
+
+/* How one reading looks at a path. */
+typedef struct view {
+    size_t level;
+    unsigned flags;
+    size_t written_slashes; /* of the path as written */
+} view_t;
 
 typedef enum finding {
     FOUND_REFUSED, /* the zero value refuses */
@@ -187,30 +195,44 @@ static int is_dot_segment(const mcp_guard_text_t *segment)
     return mcp_encode_is_dots(data, bytes);
 }
 
-/* A segment as this reading sees it; *ret_tail gets what a cut left over (data NULL: no cut). */
-static mcp_guard_text_t read_segment(const mcp_guard_text_t *raw, size_t level, unsigned flags,
+static size_t slashes_in(const mcp_guard_text_t *text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text->bytes; ++i) {
+        count += text->data[i] == '/' ? 1 : 0;
+    }
+    return count;
+}
+
+/* A segment as this reading sees it; *ret_tail gets what a cut of the path left over (data NULL: no
+ * cut). is_last: no written segment follows. */
+static mcp_guard_text_t read_segment(const mcp_guard_text_t *raw, const view_t *view, int is_last,
                                      apr_pool_t *pool, mcp_guard_text_t *ret_tail)
 {
     mcp_guard_text_t segment = *raw;
     const char *stop;
 
-    if (level == 0) {
+    if (view->level == 0) {
         segment = mcp_guard_lenient_decode(raw, pool);
-        if ((flags & READ_LOOSE) != 0) {
+        if ((view->flags & READ_LOOSE) != 0) {
             segment = folded(&segment, pool);
         }
     }
     *ret_tail = (mcp_guard_text_t){NULL, 0};
-    stop = (flags & READ_CUT) != 0 ? find_any(&segment, "?", 2) : NULL; /* 2: the NUL too */
+    stop = (view->flags & READ_CUT) != 0 ? find_any(&segment, "?", 2) : NULL; /* 2: the NUL too */
     if (stop != NULL) {
         *ret_tail = (mcp_guard_text_t){stop, segment.bytes - (size_t)(stop - segment.data)};
         segment.bytes = (size_t)(stop - segment.data);
     }
-    stop = (flags & READ_CUT) != 0 ? find_any(&segment, "#", 1) : NULL;
+    stop = (view->flags & READ_CUT) != 0 ? find_any(&segment, "#", 1) : NULL;
     if (stop != NULL && stop > segment.data) {
         segment.bytes = (size_t)(stop - segment.data);
+        if (is_last) {
+            *ret_tail = (mcp_guard_text_t){stop, 1};
+        }
     }
-    stop = (flags & READ_PARAMS) != 0 ? find_any(&segment, ";", 1) : NULL;
+    stop = (view->flags & READ_PARAMS) != 0 ? find_any(&segment, ";", 1) : NULL;
     if (stop != NULL) {
         segment.bytes = (size_t)(stop - segment.data);
     }
@@ -218,12 +240,12 @@ static mcp_guard_text_t read_segment(const mcp_guard_text_t *raw, size_t level, 
 }
 
 /* Splits one level into segments, empty ones dropped. 0, or -1 for a dot segment or too many. */
-static int read_segments(const mcp_guard_text_t *text, size_t level, unsigned flags,
-                         apr_pool_t *pool, mcp_guard_text_t *segments, size_t *ret_count,
-                         mcp_guard_text_t *ret_tail)
+static int read_segments(const mcp_guard_text_t *text, const view_t *view, apr_pool_t *pool,
+                         mcp_guard_text_t *segments, size_t *ret_count, mcp_guard_text_t *ret_tail)
 {
     const char *at = text->data;
     const char *end = text->data + text->bytes;
+    size_t slashes = 0;
     size_t count = 0;
 
     *ret_tail = (mcp_guard_text_t){NULL, 0};
@@ -231,12 +253,13 @@ static int read_segments(const mcp_guard_text_t *text, size_t level, unsigned fl
         mcp_guard_text_t rest = {at, (size_t)(end - at)};
         const char *slash = find_any(&rest, "/\\", 2); /* a written URL has no '\' */
         mcp_guard_text_t raw = {at, (size_t)((slash != NULL ? slash : end) - at)};
-        mcp_guard_text_t segment = read_segment(&raw, level, flags, pool, ret_tail);
+        mcp_guard_text_t segment =
+            read_segment(&raw, view, slashes >= view->written_slashes, pool, ret_tail);
 
         if (is_dot_segment(&segment)) {
             return -1;
         }
-        if ((flags & READ_LOOSE) != 0) {
+        if ((view->flags & READ_LOOSE) != 0) {
             mcp_guard_lenient_trim(&segment);
         }
         if (segment.bytes > 0) {
@@ -245,10 +268,11 @@ static int read_segments(const mcp_guard_text_t *text, size_t level, unsigned fl
             }
             segments[count++] = segment;
         }
-        if (ret_tail->data != NULL && slash != NULL && level > 0) {
-            ret_tail->bytes =
-                (size_t)(end - ret_tail->data); /* the rest is the query's, slashes and all */
+        if (ret_tail->data != NULL && slash != NULL && view->level > 0) {
+            /* What follows is the query's, slashes and all. */
+            ret_tail->bytes = (size_t)(end - ret_tail->data);
         }
+        slashes += slash != NULL ? 1 : 0;
         at = slash != NULL ? slash + 1 : end;
     }
     *ret_count = count;
@@ -318,6 +342,7 @@ static finding_t judge_level(const trial_t *trial, size_t level, unsigned flags,
 {
     size_t used = level < trial->level_count ? level : trial->level_count - 1;
     mcp_guard_text_t text = trial->levels[used];
+    view_t view = {used, flags, slashes_in(&trial->levels[0])};
     mcp_guard_text_t *segments = apr_palloc(pool, MCP_GUARD_SEGMENTS * sizeof(*segments));
     mcp_guard_pair_t *pairs = NULL;
     mcp_guard_reading_t reading = {.is_loose = (flags & READ_LOOSE) != 0, .segments = segments};
@@ -326,7 +351,7 @@ static finding_t judge_level(const trial_t *trial, size_t level, unsigned flags,
     if ((flags & READ_LOOSE) != 0 && used > 0) {
         text = folded(&text, pool); /* before splitting: a look-alike of '/' splits too */
     }
-    if (read_segments(&text, used, flags, pool, segments, &reading.count, &tail) != 0) {
+    if (read_segments(&text, &view, pool, segments, &reading.count, &tail) != 0) {
         return FOUND_REFUSED;
     }
     if (trial->guard->has_literals) {
@@ -424,8 +449,9 @@ static int is_plain_base(const mcp_encode_url_t *base, apr_pool_t *pool)
         return 0;
     }
     for (size_t level = 0; level < count; ++level) {
-        if (read_segments(&levels[level], level, READ_PARAMS, pool, segments, &ignored, &tail) !=
-            0) {
+        view_t view = {level, READ_PARAMS, slashes_in(&path)};
+
+        if (read_segments(&levels[level], &view, pool, segments, &ignored, &tail) != 0) {
             return 0;
         }
     }

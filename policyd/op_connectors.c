@@ -1,5 +1,6 @@
-/* connectors list, get, create, update, delete: see op_connectors.h. A connector and its summary are written
- * together; what an update means for the connections made from it happens in the same transaction. */
+/* connectors list, get, create, update, delete: see op_connectors.h. A connector and its summary
+ * are written together; what an update means for the connections made from it happens in the same
+ * transaction. */
 #include "op_connectors.h"
 
 #include <string.h>
@@ -217,7 +218,8 @@ typedef struct replacement {
     json_t *needs_reauth; /* labels */
 } replacement_t;
 
-/* Whether a credential for the one scheme is sent in the same way by the other; descriptions may differ. */
+/* Whether a credential for the one scheme is sent in the same way by the other; descriptions may
+ * differ. */
 static int is_same_auth(const json_t *a, const json_t *b)
 {
     static const char *const members[] = {"type", "in", "name", "prefix"};

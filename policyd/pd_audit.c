@@ -1,6 +1,6 @@
 /* The query copy.  One thread reads the trail and writes audit.db; position and rows are committed
- * together, so the copy can be late but never wrong.  Where a reader holds a lock the round fails, is
- * rolled back and tried again: the trail and its callers know nothing of it. */
+ * together, so the copy can be late but never wrong.  Where a reader holds a lock the round fails,
+ * is rolled back and tried again: the trail and its callers know nothing of it. */
 #include "pd_audit.h"
 
 #include <pthread.h>
@@ -47,15 +47,15 @@ static const char *const sql[SQL_COUNT] = {
     [SQL_STATE] = "SELECT chain, position FROM copied WHERE one = 1",
     [SQL_MOVE] = "UPDATE copied SET chain = ?1, position = ?2 WHERE one = 1",
     [SQL_BEGIN] = ATTEMPT,
-    /* An end of a begin finds its row; a lone end makes one. The last end is the one that counts: the
-     * trail has only a real one follow an interrupted one. */
+    /* An end of a begin finds its row; a lone end makes one. The last end is the one that counts:
+     * the trail has only a real one follow an interrupted one. */
     [SQL_END] = ATTEMPT " ON CONFLICT (seq) DO UPDATE SET ended_us = excluded.ended_us,"
                         " outcome = excluded.outcome, error_code = excluded.error_code,"
                         " detail = CASE outcome WHEN 'interrupted' THEN excluded.detail"
                         " ELSE coalesce(excluded.detail, detail) END,"
                         " upstream_status = excluded.upstream_status,"
-                        " revision = coalesce(excluded.revision, revision)"
-                        TEXTS(KEEP_OLD) NUMBERS(KEEP_SET),
+                        " revision = coalesce(excluded.revision, revision)" TEXTS(KEEP_OLD)
+                            NUMBERS(KEEP_SET),
     [SQL_MEMBER_PUT] = "INSERT INTO member (member_id, email, name) VALUES (?1, ?2, ?3)"
                        " ON CONFLICT (member_id) DO UPDATE SET email = excluded.email,"
                        " name = excluded.name",
@@ -367,7 +367,8 @@ static pd_status_t settle_position(pd_audit_t *audit)
     return status;
 }
 
-static pd_status_t open_database(pd_audit_t *audit, const char *dir, int gid, char *why, size_t size)
+static pd_status_t open_database(pd_audit_t *audit, const char *dir, int gid, char *why,
+                                 size_t size)
 {
     char path[PD_SQLITE_PATH_MAX];
     pd_status_t status = pd_sqlite_path(dir, pd_schema_audit.file, path, why, size);
@@ -620,7 +621,8 @@ pd_status_t pd_audit_list(pd_audit_t *audit, const pd_audit_query_t *query, pd_b
     return run_query(audit, query, 0, deadline, ret_rows);
 }
 
-pd_status_t pd_audit_get(pd_audit_t *audit, const char *audit_id, pd_boot_t deadline, json_t **ret_row)
+pd_status_t pd_audit_get(pd_audit_t *audit, const char *audit_id, pd_boot_t deadline,
+                         json_t **ret_row)
 {
     int64_t seq = pd_trail_seq(audit->trail, audit_id);
 

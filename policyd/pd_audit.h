@@ -1,5 +1,5 @@
-/* audit.db: the query copy of the trail, fed within a second by a thread of its own, readable by the
- * auditors' group.  One row an attempt; the documented view is `audit_trail` (doc/auditors.md).
+/* audit.db: the query copy of the trail, fed within a second by a thread of its own, readable by
+ * the auditors' group.  One row an attempt; the documented view is `audit_trail` (doc/auditors.md).
  * A reader that holds a lock delays the copy, never a call (decisions 5.3). */
 #ifndef PD_AUDIT_H
 #define PD_AUDIT_H
@@ -12,24 +12,25 @@
 
 typedef struct pd_audit pd_audit_t;
 
-/* Opens or makes audit.db in dir (mode 0640, group gid unless -1), starts the copy thread. An audit.db of
- * another trail or an older version is filled anew from this one; who the members are must then be
- * told again, so tell pd_audit_member() all of them at start. A damaged or newer one is refused: the
- * remedy in `why` is to remove it. The trail must outlive the copy. */
+/* Opens or makes audit.db in dir (mode 0640, group gid unless -1), starts the copy thread. An
+ * audit.db of another trail or an older version is filled anew from this one; who the members are
+ * must then be told again, so tell pd_audit_member() all of them at start. A damaged or newer one
+ * is refused: the remedy in `why` is to remove it. The trail must outlive the copy. */
 pd_status_t pd_audit_open(const char *dir, int gid, pd_trail_t *trail, pd_audit_t **ret, char *why,
                           size_t size);
-/* Copies what is there, if nothing holds it up, and ends the thread. No list or get may still run (close
- * the store, whose job threads call them, before). NULL is fine. */
+/* Copies what is there, if nothing holds it up, and ends the thread. No list or get may still run
+ * (close the store, whose job threads call them, before). NULL is fine. */
 void pd_audit_close(pd_audit_t **audit);
 
 /* Tells the copy thread that records wait; any thread, never blocks. */
 void pd_audit_poke(pd_audit_t *audit);
 
-/* How the copy fares, for log and status: PD_OK, or why the last round failed; *ret_position (may be
- * NULL): seq up to which it reaches. Any thread. */
+/* How the copy fares, for log and status: PD_OK, or why the last round failed; *ret_position (may
+ * be NULL): seq up to which it reaches. Any thread. */
 pd_status_t pd_audit_health(pd_audit_t *audit, int64_t *ret_position);
 
-/* Who a member is, for the erasable side table (decisions 5.7); email NULL erases. Queued, any thread. */
+/* Who a member is, for the erasable side table (decisions 5.7); email NULL erases. Queued, any
+ * thread. */
 void pd_audit_member(pd_audit_t *audit, const char *member_id, const char *email, const char *name);
 
 /* Filters of `audit list`; NULL or 0 means any. member matches id or email. */
@@ -48,6 +49,7 @@ typedef struct pd_audit_query {
 pd_status_t pd_audit_list(pd_audit_t *audit, const pd_audit_query_t *query, pd_boot_t deadline,
                           json_t **ret_rows);
 /* One row by audit id, or PD_E_NOT_FOUND. Waits likewise. */
-pd_status_t pd_audit_get(pd_audit_t *audit, const char *audit_id, pd_boot_t deadline, json_t **ret_row);
+pd_status_t pd_audit_get(pd_audit_t *audit, const char *audit_id, pd_boot_t deadline,
+                         json_t **ret_row);
 
 #endif

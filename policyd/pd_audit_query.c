@@ -1,6 +1,6 @@
-/* Audit queries.  SQL is put together from the literal clauses of a table, one for each filter that is
- * set; values are bound, never written into it.  Prepared for each query, because the filters that
- * are there decide which index serves. */
+/* Audit queries.  SQL is put together from the literal clauses of a table, one for each filter that
+ * is set; values are bound, never written into it.  Prepared for each query, because the filters
+ * that are there decide which index serves. */
 #include "pd_audit_query.h"
 
 #include <stddef.h>
@@ -138,14 +138,11 @@ static json_t *row_value(const pd_stmt_t *stmt)
 
         if (strcmp(name, "arg_names") == 0) {
             value = names_value(pd_stmt_text(stmt, i));
-        }
-        else if (pd_stmt_is_null(stmt, i)) {
+        } else if (pd_stmt_is_null(stmt, i)) {
             value = json_null();
-        }
-        else if (pd_stmt_is_int(stmt, i)) {
+        } else if (pd_stmt_is_int(stmt, i)) {
             value = json_integer(pd_stmt_int(stmt, i));
-        }
-        else {
+        } else {
             value = text_value(pd_stmt_text(stmt, i));
         }
         if (json_object_set_new(row, name, value) != 0) {
@@ -164,8 +161,7 @@ static pd_status_t read_rows(pd_stmt_t *stmt, json_t *rows)
     while (status == PD_OK && has_row) {
         if (json_array_append_new(rows, row_value(stmt)) != 0) {
             status = PD_E_NOMEM;
-        }
-        else {
+        } else {
             status = pd_stmt_step(stmt, &has_row);
         }
     }
@@ -192,8 +188,7 @@ pd_status_t pd_audit_query_list(pd_sqlite_t *db, const pd_audit_query_t *query, 
     rows = json_array();
     if (rows == NULL) {
         status = PD_E_NOMEM;
-    }
-    else {
+    } else {
         bind_values(stmt, query, since, until);
         status = read_rows(stmt, rows);
     }

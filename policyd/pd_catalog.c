@@ -1,5 +1,5 @@
-/* Connector files as a whole: the JSON Schema of the form, then what a schema can't say, and the way from
- * the file to the normalised document and back. See pd_catalog.h. */
+/* Connector files as a whole: the JSON Schema of the form, then what a schema can't say, and the
+ * way from the file to the normalised document and back. See pd_catalog.h. */
 #include "pd_catalog.h"
 
 #include <stdarg.h>
@@ -51,8 +51,8 @@ typedef struct form {
     mcp_schema_t *operation;
 } form_t;
 
-/* The schema of one operation: that of the file with another root, so that each operation is judged with a
- * budget of its own. */
+/* The schema of one operation: that of the file with another root, so that each operation is
+ * judged with a budget of its own. */
 static json_t *operation_schema(const json_t *file_schema)
 {
     json_t *schema = json_object();
@@ -176,8 +176,8 @@ static pd_status_t judge_form(pd_check_t *check, json_t *doc)
 
 /* --- beyond the form ------------------------------------------------------ */
 
-/* oauth2 is a scheme that readers of the format know and this build lacks: said before the schema says
- * "none of the values". */
+/* oauth2 is a scheme that readers of the format know and this build lacks: said before the schema
+ * says "none of the values". */
 static pd_status_t refuse_oauth2(const pd_check_t *check, const json_t *doc)
 {
     const char *type = mcp_json_str(json_object_get(doc, "auth"), "type");

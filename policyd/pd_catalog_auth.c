@@ -1,5 +1,5 @@
-/* Auth schemes of connectors: what a file may say, what a credential must hold, and what a plan carries of
- * it. See pd_catalog.h. No message ever holds a credential's value. */
+/* Auth schemes of connectors: what a file may say, what a credential must hold, and what a plan
+ * carries of it. See pd_catalog.h. No message ever holds a credential's value. */
 #include "pd_catalog.h"
 
 #include <stdlib.h>

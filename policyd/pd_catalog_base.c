@@ -1,5 +1,5 @@
-/* Base URLs of connectors: a template with variables, judged when the file comes and expanded for each
- * connection. Everything that reaches the host or port of an URL passes here (decisions 6.6).
+/* Base URLs of connectors: a template with variables, judged when the file comes and expanded for
+ * each connection. Everything that reaches the host or port of an URL passes here (decisions 6.6).
  * See pd_catalog.h. */
 #include "pd_catalog.h"
 
@@ -151,7 +151,7 @@ static int is_variable_name(const char *name)
     return c != name && c - name <= MAX_VARIABLE;
 }
 
-/* The whole value must match: the pattern alone first, so that nothing in it can close our group. */
+/* For a match of the whole value; the pattern alone first, so that none can close our group. */
 static mcp_regex_t *whole_pattern(const char *pattern, apr_pool_t *pool)
 {
     const char *whole = apr_pstrcat(pool, "^(?:", pattern, ")$", NULL);

@@ -1,5 +1,5 @@
-/* The body of an operation, and the names of its arguments (decisions 7.1): object bodies lie flat beside the
- * parameters, clashes get a prefix that depends on nothing but the operation itself. */
+/* The body of an operation, and the names of its arguments (decisions 7.1): object bodies lie flat
+ * beside the parameters, clashes get a prefix that depends on nothing but the operation itself. */
 #include "pd_catalog.h"
 
 #include <string.h>
@@ -49,8 +49,9 @@ static body_kind_t kind_of(apr_pool_t *pool, const char *content_type)
     return strncasecmp(type, "multipart/", 10) == 0 ? BODY_BAD : BODY_TEXT;
 }
 
-/* Members of an object schema that leave it flat: form and annotations. Any other (allOf, dependentRequired,
- * minProperties, …) says something about the object as a whole that would be lost. */
+/* Members of an object schema that leave it flat: form and annotations. Any other (allOf,
+ * dependentRequired, minProperties, …) says something about the object as a whole that would be
+ * lost. */
 static const char *const flat_members[] = {
     "type",        "properties",  "required",   "additionalProperties",
     "$defs",       "definitions", "$schema",    "title",
@@ -217,8 +218,8 @@ static void add_slot(apr_array_header_t *slots, json_t *holder, const char *name
     slot->is_named = 0;
 }
 
-/* The order decides who keeps a bare name: path, query, header, cookie, body; fixed parameters, which no caller
- * names, come last. */
+/* The order decides who keeps a bare name: path, query, header, cookie, body; fixed parameters,
+ * which no caller names, come last. */
 static const struct {
     const char *in;
     const char *prefix;

@@ -1,5 +1,5 @@
-/* The compiled form of connectors: texts in one pool, operations sorted by id, each with its blob and digest.
- * See pd_catalog.h. */
+/* The compiled form of connectors: texts in one pool, operations sorted by id, each with its blob
+ * and digest. See pd_catalog.h. */
 #include "pd_catalog.h"
 
 #include <stdlib.h>
@@ -118,7 +118,8 @@ static int is_multi_segment(const json_t *op, const char *name, size_t bytes)
     return 0;
 }
 
-/* {name} becomes {+name} where it spans several segments: what a guard needs to know of the parameters. */
+/* {name} becomes {+name} where it spans several segments: what a guard needs to know of the
+ * parameters. */
 static const char *guard_path(apr_pool_t *pool, const json_t *op)
 {
     const char *path = pd_catalog_file_path(pool, op);

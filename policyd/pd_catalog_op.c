@@ -1,5 +1,5 @@
-/* One operation of a connector file: id, method, path template and parameters judged and completed in
- * place. See pd_catalog.h and doc/connector-file.md. */
+/* One operation of a connector file: id, method, path template and parameters judged and completed
+ * in place. See pd_catalog.h and doc/connector-file.md. */
 #include "pd_catalog.h"
 
 #include <string.h>

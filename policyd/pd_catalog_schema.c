@@ -1,5 +1,6 @@
-/* The inputSchema of an operation: schemas of parameters and body side by side in one object. Definitions that
- * they bring move to the root's $defs, and their references follow. See pd_catalog.h. */
+/* The inputSchema of an operation: schemas of parameters and body side by side in one object.
+ * Definitions that they bring move to the root's $defs, and their references follow. See
+ * pd_catalog.h. */
 #include "pd_catalog.h"
 
 #include <string.h>
@@ -11,6 +12,10 @@
 #include "pd_catalog_private.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Also bounds the search for a suffix, which looks at each definition of the root at most once a
+ * source. */
+#define MAX_DEFINITIONS 1000
 
 static const char dialect[] = "https://json-schema.org/draft/2020-12/schema";
 
@@ -55,8 +60,9 @@ static const char *root_name(apr_pool_t *pool, const char *base, int suffix)
     return suffix == 1 ? base : apr_psprintf(pool, "%s_%d", base, suffix);
 }
 
-/* Whether the definitions fit the root under this suffix: each name is free, or has the same definition from a
- * source of the same suffix. All or none: a definition refers to its neighbours by their new names. */
+/* Whether the definitions fit the root under this suffix: each name is free, or has the same
+ * definition from a source of the same suffix. All or none: a definition refers to its neighbours
+ * by their new names. */
 static int suffix_fits(const builder_t *b, const json_t *schema, int suffix)
 {
     const char *name;
@@ -103,7 +109,8 @@ static pd_status_t check_definitions(const source_t *s)
 
 /* --- references -------------------------------------------------------------------------- */
 
-/* Decodes the token of a reference (percent-encoding of the fragment, then ~1 and ~0); NULL when it is bad. */
+/* Decodes the token of a reference (percent-encoding of the fragment, then ~1 and ~0); NULL when
+ * it is bad. */
 static const char *decode_token(apr_pool_t *pool, const char *token, size_t bytes)
 {
     char *text = apr_palloc(pool, bytes + 1);
@@ -183,7 +190,8 @@ static pd_status_t rewrite_reference(const source_t *s, json_t *schema)
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-/* What stands under a keyword. Values of other keywords (enum, const, default, examples) are data and stay. */
+/* What stands under a keyword. Values of other keywords (enum, const, default, examples) are data
+ * and stay. */
 typedef enum holds { HOLDS_SCHEMA, HOLDS_LIST, HOLDS_MAP } holds_t;
 
 static const struct {
@@ -348,6 +356,11 @@ static pd_status_t hoist_one(const source_t *s, const char *name, const json_t *
     if (apr_hash_get(s->b->hoisted, to, APR_HASH_KEY_STRING) != NULL) {
         return PD_OK; /* the same one, by suffix_fits() */
     }
+    if (apr_hash_count(s->b->hoisted) >= MAX_DEFINITIONS) {
+        return pd_check_fault(s->b->check, s->at, NULL,
+                              "the operation's schemas have more than %d definitions",
+                              MAX_DEFINITIONS);
+    }
     status = copy_part(s, value, &copy);
     if (status != PD_OK) {
         return status;
@@ -442,8 +455,8 @@ static int is_required(const json_t *schema, const char *name)
     return 0;
 }
 
-/* An optional body has required members only once it is there: every member needs the first required one, and
- * that one needs the others, so that the rule stays linear in size. */
+/* An optional body has required members only once it is there: every member needs the first
+ * required one, and that one needs the others, so that the rule stays linear in size. */
 static pd_status_t add_dependence(builder_t *b, const json_t *body)
 {
     const json_t *schema = json_object_get(body, "schema");
@@ -553,7 +566,7 @@ static pd_status_t add_all(builder_t *b, const json_t *op)
     return status;
 }
 
-/* {"type","properties","required","additionalProperties"} and what else is needed, in this order. */
+/* {"type","properties","required","additionalProperties"} and what else is needed. */
 static json_t *assemble(const builder_t *b)
 {
     json_t *schema = json_object();

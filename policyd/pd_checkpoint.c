@@ -86,7 +86,8 @@ void pd_checkpoint_note(pd_checkpoint_t *checkpoint, int wal_pages)
 {
     (void)pthread_mutex_lock(&checkpoint->lock);
     checkpoint->pages = wal_pages;
-    /* During the pause too: the thread then waits once more without harm, or starts a round early. */
+    /* During the pause too: the thread then waits once more without harm, or starts a round early.
+     */
     if (wal_pages >= PASSIVE_PAGES) {
         (void)pthread_cond_signal(&checkpoint->changed);
     }

@@ -53,11 +53,9 @@ static void trim_cut_character(char *text)
     lead = (unsigned char)text[start];
     if (lead >= 0xf0) {
         need = 4;
-    }
-    else if (lead >= 0xe0) {
+    } else if (lead >= 0xe0) {
         need = 3;
-    }
-    else if (lead >= 0xc0) {
+    } else if (lead >= 0xc0) {
         need = 2;
     }
     if (end - start < need) {

@@ -26,8 +26,9 @@
 #define LINK_ROOM 4096u /* what an answer over the link holds beside the result */
 #define AUDIT_ID 48
 
-/* One invocation, from the question to done(). Lives in its own pool below the asker's, with an
- * allocator of its own: a lane's thread allocates from it while the loop goes on with others. */
+/* One invocation, from the question to done(). Its pool stands alone and has an allocator of its
+ * own: a lane's thread allocates from it while the loop goes on with others, and done() may end the
+ * asker's pool. */
 typedef struct invocation {
     pd_op_call_t call;
     pd_core_t *core;
@@ -45,8 +46,8 @@ typedef struct invocation {
 /* --- start and end --------------------------------------------------------------- */
 
 static invocation_t *invocation_new(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
-                                    const json_t *args, pd_boot_t deadline, apr_pool_t *parent,
-                                    pd_invoke_fn *done, void *baton)
+                                    const json_t *args, pd_boot_t deadline, pd_invoke_fn *done,
+                                    void *baton)
 {
     apr_allocator_t *allocator;
     apr_pool_t *pool;
@@ -55,7 +56,7 @@ static invocation_t *invocation_new(pd_core_t *core, const pd_op_t *op, const pd
     if (apr_allocator_create(&allocator) != APR_SUCCESS) {
         return NULL;
     }
-    if (apr_pool_create_ex(&pool, parent, NULL, allocator) != APR_SUCCESS) {
+    if (apr_pool_create_unmanaged_ex(&pool, NULL, allocator) != APR_SUCCESS) {
         apr_allocator_destroy(allocator);
         return NULL;
     }
@@ -529,9 +530,10 @@ pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *acto
                       const json_t *args, const char *trace_id, pd_boot_t deadline,
                       apr_pool_t *pool, pd_invoke_fn *done, void *baton)
 {
-    invocation_t *inv = invocation_new(core, op, actor, args, deadline, pool, done, baton);
+    invocation_t *inv = invocation_new(core, op, actor, args, deadline, done, baton);
     char name[64];
 
+    (void)pool; /* the asker's, which may end inside done() */
     if (inv == NULL) {
         return PD_E_NOMEM;
     }
@@ -636,7 +638,7 @@ static void refuse_known(pd_ask_t *ask, const pd_op_t *op, const char *name,
                          const pd_actor_t *actor, mcp_code_t code)
 {
     invocation_t *inv = invocation_new(ask->core, op, actor, json_object_get(ask->body, "args"),
-                                       ask->deadline, ask->pool, on_invoked, ask);
+                                       ask->deadline, on_invoked, ask);
 
     if (inv == NULL) {
         pd_ask_refuse(ask, MCP_CODE_POLICY_UNAVAILABLE, "Out of memory.", NULL, NULL);

@@ -127,7 +127,8 @@ static pd_status_t run_step(pd_sqlite_t *db, const pd_schema_t *schema, size_t s
     pd_status_t status = pd_sqlite_begin_write(db);
 
     /* Both numbers are part of the transaction: a crash leaves the step done or not begun. */
-    (void)snprintf(marks, sizeof(marks), "PRAGMA application_id=%" PRIu32 ";PRAGMA user_version=%zu",
+    (void)snprintf(marks, sizeof(marks),
+                   "PRAGMA application_id=%" PRIu32 ";PRAGMA user_version=%zu",
                    schema->application_id, step + 1); /* two numbers always fit */
     if (status == PD_OK) {
         status = pd_sqlite_exec(db, schema->steps[step]);

@@ -83,9 +83,10 @@ typedef void pd_invoke_fn(const pd_op_call_t *call, const char *audit_id, void *
 /* Runs an operation for an actor, whatever the door: permission, scope (MCP and REST only), secret
  * doors, size, schema; for writes audit begin, commit with the audit id, audit end (decisions 4.6);
  * for reads one record after. A denial leaves one `denied` row. done is called once, with
- * call->fault.code set on refusal. args, actor and pool are borrowed until done has returned; done
- * may run before this returns. What done wants to keep of call->result it takes by json_incref.
- * PD_E_* only when nothing could be started (then done is not called). */
+ * call->fault.code set on refusal. args, actor and trace_id are borrowed until done is called,
+ * which may let them and `pool` go. done may run before this returns. What it wants to keep of
+ * call->result it takes by json_incref. PD_E_* only when nothing could be started (then done is not
+ * called). */
 pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
                       const json_t *args, const char *trace_id, pd_boot_t deadline,
                       apr_pool_t *pool, pd_invoke_fn *done, void *baton);

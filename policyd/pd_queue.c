@@ -26,8 +26,7 @@ static void list_add(work_list_t *list, pd_work_t *head, pd_work_t *tail)
 {
     if (list->tail == NULL) {
         list->head = head;
-    }
-    else {
+    } else {
         list->tail->next = head;
     }
     list->tail = tail;
@@ -74,11 +73,9 @@ pd_status_t pd_queue_push(pd_queue_t *queue, pd_work_t *work)
     (void)pthread_mutex_lock(&queue->lock); /* fails for a bad mutex only, here and below */
     if (queue->is_closed) {
         status = PD_E_CLOSED;
-    }
-    else if (queue->count >= queue->max) {
+    } else if (queue->count >= queue->max) {
         status = PD_E_FULL;
-    }
-    else {
+    } else {
         list_add(&queue->waiting, work, work);
         queue->count++;
         (void)pthread_cond_signal(&queue->arrived);
@@ -98,8 +95,7 @@ pd_work_t *pd_queue_take(pd_queue_t *queue, int is_all)
     list = queue->waiting.head;
     if (is_all || list == NULL || list->next == NULL) {
         queue->waiting = (work_list_t){NULL, NULL};
-    }
-    else {
+    } else {
         queue->waiting.head = list->next;
         list->next = NULL;
     }

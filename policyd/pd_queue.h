@@ -26,8 +26,8 @@ void pd_queue_free(pd_queue_t **queue);
 
 /* PD_E_FULL or PD_E_CLOSED: the work stays the caller's. Any thread. */
 pd_status_t pd_queue_push(pd_queue_t *queue, pd_work_t *work);
-/* Waits for work: everything that has gathered, oldest first, or (is_all 0) the oldest one. NULL once
- * the queue is closed and empty. */
+/* Waits for work: everything that has gathered, oldest first, or (is_all 0) the oldest one. NULL
+ * once the queue is closed and empty. */
 pd_work_t *pd_queue_take(pd_queue_t *queue, int is_all);
 /* Hands a list back, in order, and wakes the loop. */
 void pd_queue_finish(pd_queue_t *queue, pd_work_t *list);

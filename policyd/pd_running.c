@@ -109,6 +109,7 @@ static void reopen(int64_t seq, const pd_record_t *record, void *baton)
 {
     pd_running_t *running = baton;
 
+    /* control-plane changes have no child: whether they happened stands in the policy store (recover) */
     if (pd_running_add(running, seq, record) == PD_OK && record->child != NULL) {
         pd_running_seen(running, record->child); /* it has three beats from now on */
     }
@@ -375,6 +376,60 @@ void pd_on_child_beat(pd_ask_t *ask)
                                 json_sprintf("%llu", (unsigned long long)core->generation)));
 }
 
+/* A control-plane change whose policyd stopped between its commit and its end (decisions 4.6): the policy store holds the audit id
+ * beside the revision when it happened. */
+typedef struct recovery {
+    pd_core_t *core;
+    int64_t seq;
+    int happened;
+} recovery_t;
+
+static pd_status_t recovery_unit(pd_tx_t *tx, void *baton)
+{
+    recovery_t *recovery = baton;
+    char audit_id[MCP_MAX_ID];
+    int64_t revision = 0;
+    pd_status_t status;
+
+    pd_trail_id(recovery->core->trail, recovery->seq, audit_id);
+    status = pd_tx_audit_find(tx, audit_id, &revision);
+    recovery->happened = status == PD_OK;
+    return status == PD_E_NOT_FOUND ? PD_OK : status;
+}
+
+static void recovery_done(pd_status_t status, int64_t revision, void *baton)
+{
+    recovery_t *recovery = baton;
+    pd_running_t *running = recovery->core->policy->running;
+    run_t *run = apr_hash_get(running->runs, &recovery->seq, sizeof(recovery->seq));
+    pd_record_t end;
+
+    (void)revision;
+    memset(&end, 0, sizeof(end));
+    end.outcome = mcp_outcome_text(recovery->happened ? MCP_OUTCOME_OK : MCP_OUTCOME_INTERRUPTED);
+    if (status == PD_OK && run != NULL && run->state == RUN_OPEN &&
+        append_end(recovery->core, run, &end, RUN_ENDED, NULL) == PD_OK) {
+        pd_log(PD_LOG_NOTICE, 122, "control-plane change %ld of before the restart recorded as %s",
+               (long)recovery->seq, end.outcome);
+    }
+    free(recovery);
+}
+
+static void recover(pd_core_t *core, const run_t *run)
+{
+    recovery_t *recovery = calloc(1, sizeof(*recovery));
+
+    if (recovery == NULL) {
+        return; /* tried again at the next tick */
+    }
+    recovery->core = core;
+    recovery->seq = run->seq;
+    if (pd_store_submit(core->store, PD_LANE_LOOP, pd_boot_in(GRACE_MS), recovery_unit, recovery_done,
+                        recovery) != PD_OK) {
+        free(recovery);
+    }
+}
+
 static int child_is_dead(const pd_running_t *running, const char *id, int64_t now_us)
 {
     const child_t *child = apr_hash_get(running->children, id, APR_HASH_KEY_STRING);
@@ -391,9 +446,10 @@ void pd_running_tick(pd_core_t *core, pd_running_t *running)
     for (i = apr_hash_first(NULL, running->runs); i != NULL; i = apr_hash_next(i)) {
         run_t *run = apr_hash_this_val(i);
 
-        if (run->state == RUN_OPEN &&
-            (run->deadline.us < now_us ||
-             (run->begin.child != NULL && child_is_dead(running, run->begin.child, now_us)))) {
+        if (run->state == RUN_OPEN && run->begin.child == NULL) {
+            recover(core, run); /* those of this policyd's own life are not in the table */
+        } else if (run->state == RUN_OPEN && (run->deadline.us < now_us ||
+                                              child_is_dead(running, run->begin.child, now_us))) {
             interrupt(core, run);
         } else if ((run->state == RUN_ENDED || run->state == RUN_INTERRUPTED) &&
                    run->forget.us < now_us) {

@@ -1,4 +1,5 @@
-/* Sealed credentials and the file of the master key. See pd_seal.h; the cryptography is proto/mcp_hash.c's. */
+/* Sealed credentials and the file of the master key. See pd_seal.h; the cryptography is
+ * proto/mcp_hash.c's. */
 #include "pd_seal.h"
 
 #include <errno.h>
@@ -126,8 +127,8 @@ pd_status_t pd_unseal_credential(const unsigned char key[32], const char *connec
     return status;
 }
 
-/* jansson hands its strings out as const, though the memory is its own and writable: the detour over an integer
- * says so to the compiler. */
+/* jansson hands its strings out as const, though the memory is its own and writable: the detour
+ * over an integer says so to the compiler. */
 static void wipe_string(const json_t *value)
 {
     mcp_wipe((void *)(uintptr_t)json_string_value(value), json_string_length(value));

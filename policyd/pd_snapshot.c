@@ -408,7 +408,7 @@ pd_status_t pd_snapshot_follow(pd_tx_t *tx, const pd_snapshot_t *old, pd_snapsho
     pd_status_t status = pd_tx_changes(tx, old->revision, &changes);
     int i;
 
-    if (status == PD_E_NOT_FOUND) { /* the log of changes does not reach back so far */
+    if (status == PD_E_REVISION) { /* the log of changes does not reach back so far */
         return pd_snapshot_load(tx, ret);
     }
     if (status == PD_OK) {

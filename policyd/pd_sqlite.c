@@ -1,5 +1,6 @@
 /* The door to SQLite: every connection gets the same settings, every result code is translated
- * here, and no type of the library gets out.  One file, because sqlite3.h is to be included once. */
+ * here, and no type of the library gets out.  One file, because sqlite3.h is to be included once.
+ */
 #include "pd_sqlite.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <sqlite3.h>
 
 #define CHECK_WHOLE_MAX (64LL * 1024 * 1024)
-#define PROGRESS_OPS    5000 /* virtual machine steps between looks at the deadline: well below 1 ms */
+#define PROGRESS_OPS    5000 /* steps of its machine between looks at the deadline: below 1 ms */
 
 enum {
     TX_BEGIN_READ,
@@ -108,7 +109,8 @@ pd_status_t pd_sqlite_path(const char *dir, const char *file, char *path, char *
 
     /* Room for "-wal" and "-shm". */
     if (length < 0 || length >= PD_SQLITE_PATH_MAX - 8) {
-        return pd_sqlite_why(PD_E_INVALID, why, size, "the path of the state directory is too long");
+        return pd_sqlite_why(PD_E_INVALID, why, size,
+                             "the path of the state directory is too long");
     }
     return PD_OK;
 }
@@ -526,8 +528,7 @@ void pd_sqlite_deadline(pd_sqlite_t *db, pd_boot_t deadline)
     db->deadline = deadline;
     if (deadline.us == 0) {
         sqlite3_progress_handler(db->handle, 0, NULL, NULL);
-    }
-    else {
+    } else {
         sqlite3_progress_handler(db->handle, PROGRESS_OPS, is_late, db);
     }
 }

@@ -27,7 +27,8 @@ typedef enum pd_sqlite_mode {
     PD_SQLITE_RELAXED /* as WRITE with synchronous=NORMAL: for what can be rebuilt */
 } pd_sqlite_mode_t;
 
-/* Fills `why` (may be NULL) and returns status, so that an opener can `return pd_sqlite_why(...)`. */
+/* Fills `why` (may be NULL) and returns status, so that an opener can `return pd_sqlite_why(...)`.
+ */
 pd_status_t pd_sqlite_why(pd_status_t status, char *why, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -59,8 +60,8 @@ pd_status_t pd_sqlite_check(pd_sqlite_t *db, const char *path);
 pd_status_t pd_sqlite_wal(pd_sqlite_t *db);
 /* Leaves -wal and -shm in place at close, for readers who may not make them. */
 pd_status_t pd_sqlite_keep_wal(pd_sqlite_t *db);
-/* From here on the connection can select and insert, nothing else (SQLite cannot tell INSERT OR REPLACE
- * from INSERT here: that is for the guard). */
+/* From here on the connection can select and insert, nothing else (SQLite cannot tell INSERT OR
+ * REPLACE from INSERT here: that is for the guard). */
 pd_status_t pd_sqlite_append_only(pd_sqlite_t *db);
 /* Pages in the WAL after this connection's last commit. */
 int pd_sqlite_wal_pages(const pd_sqlite_t *db);
@@ -94,8 +95,8 @@ pd_status_t pd_sqlite_prepare_all(pd_sqlite_t *db, const char *const *sql, size_
                                   pd_stmt_t **ret);
 void pd_stmt_free(pd_sqlite_t *db, pd_stmt_t **stmt);
 
-/* Parameters count from 1. Texts and blobs are not copied: they must live until the reset. A failure
- * is kept and answered by the next step. */
+/* Parameters count from 1. Texts and blobs are not copied: they must live until the reset. A
+ * failure is kept and answered by the next step. */
 void pd_stmt_bind_int(pd_stmt_t *stmt, int index, int64_t value);
 /* 0 becomes NULL. */
 void pd_stmt_bind_id(pd_stmt_t *stmt, int index, int64_t value);

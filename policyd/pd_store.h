@@ -1,11 +1,11 @@
 /* The store of policy state: what everything above it may know of a database.
  *
- * Model.  Objects of a kind ("member", "role", "grant", "connector", "connection", "setting", …) have a
- * stable id, a revision, an optional owner and a JSON document.  An object can have alternative
- * unique keys ("email:ada@example.com", "token:…", "label:notion-legal"); a key belongs to one object
- * of the kind.  Sealed secrets stand apart from documents.  Every commit that changed something
- * raises the store's policy revision by one and notes which objects it touched, so that any
- * policyd on the same store can follow (decisions 4.1).
+ * Model.  Objects of a kind ("member", "role", "grant", "connector", "connection", "setting", …)
+ * have a stable id, a revision, an optional owner and a JSON document.  An object can have
+ * alternative unique keys ("email:ada@example.com", "token:…", "label:notion-legal"); a key belongs
+ * to one object of the kind.  Sealed secrets stand apart from documents.  Every commit that changed
+ * something raises the store's policy revision by one and notes which objects it touched, so that
+ * any policyd on the same store can follow (decisions 4.1).
  *
  * Every call is submit + completion: a unit of work is handed over with a deadline, runs on a
  * thread of the store inside one transaction, and its completion is called on the loop's thread.
@@ -47,8 +47,8 @@ typedef pd_status_t pd_unit_fn(pd_tx_t *tx, void *baton);
 /* Called once on the loop's thread. `revision` is the store's policy revision after the unit. */
 typedef void pd_done_fn(pd_status_t status, int64_t revision, void *baton);
 
-/* Opens the store at `path` (a directory for SQLite: policy.db in it), migrates it forward, checks it.
- * wake(wake_baton) is called from a store thread when completions wait; the loop then calls
+/* Opens the store at `path` (a directory for SQLite: policy.db in it), migrates it forward, checks
+ * it. wake(wake_baton) is called from a store thread when completions wait; the loop then calls
  * pd_store_reap(). On failure `why` (size bytes) says what to do. */
 pd_status_t pd_store_open(const char *path, void (*wake)(void *), void *wake_baton,
                           pd_store_t **ret, char *why, size_t size);
@@ -56,11 +56,11 @@ pd_status_t pd_store_open(const char *path, void (*wake)(void *), void *wake_bat
  * On the loop's thread, outside of units. */
 void pd_store_close(pd_store_t **store);
 
-/* Hands a unit over. On the loop's thread. PD_E_FULL when the lane's bounded queue is full (4096 writes,
- * 256 jobs, each counted until its completion has run), PD_E_CLOSED during close: done is then not
- * called. A unit whose deadline has passed before it starts ends with PD_E_TIMEOUT, as does a job
- * that still reads then. After a failed commit all units of the group end with PD_E_IO. A loop-lane
- * unit must not submit to the loop lane itself (PD_E_INVALID); completions may. */
+/* Hands a unit over. On the loop's thread. PD_E_FULL when the lane's bounded queue is full (4096
+ * writes, 256 jobs, each counted until its completion has run), PD_E_CLOSED during close: done is
+ * then not called. A unit whose deadline has passed before it starts ends with PD_E_TIMEOUT, as
+ * does a job that still reads then. After a failed commit all units of the group end with PD_E_IO.
+ * A loop-lane unit must not submit to the loop lane itself (PD_E_INVALID); completions may. */
 pd_status_t pd_store_submit(pd_store_t *store, pd_lane_t lane, pd_boot_t deadline, pd_unit_fn *unit,
                             pd_done_fn *done, void *baton);
 /* Runs waiting completions; only on the loop's thread. */
@@ -74,25 +74,27 @@ apr_pool_t *pd_tx_pool(pd_tx_t *tx);
 pd_status_t pd_tx_get(pd_tx_t *tx, const char *kind, const char *id, pd_object_t **ret);
 /* By alternative key. */
 pd_status_t pd_tx_find(pd_tx_t *tx, const char *kind, const char *key, pd_object_t **ret);
-/* Objects of a kind in id order, after `after` (NULL: from the start), at most `limit`; owner NULL: all.
- * *ret is an array of pd_object_t *. */
-pd_status_t pd_tx_list(pd_tx_t *tx, const char *kind, const char *owner, const char *after, int limit,
-                       apr_array_header_t **ret);
+/* Objects of a kind in id order, after `after` (NULL: from the start), at most `limit`; owner NULL:
+ * all. *ret is an array of pd_object_t *. */
+pd_status_t pd_tx_list(pd_tx_t *tx, const char *kind, const char *owner, const char *after,
+                       int limit, apr_array_header_t **ret);
 /* Changes are for the write lane (elsewhere PD_E_INVALID). One that is refused (PD_E_CONFLICT,
  * PD_E_NOT_FOUND, PD_E_REVISION, PD_E_INVALID) has changed nothing, and the unit may go on.
  * keys: NULL-terminated array of alternative keys, or NULL. PD_E_CONFLICT when one is taken.
  * Key order is by creation: ids sort by time of creation (pd_store_new_id). */
-pd_status_t pd_tx_insert(pd_tx_t *tx, const char *kind, const char *id, const char *owner, json_t *doc,
-                         const char *const *keys);
+pd_status_t pd_tx_insert(pd_tx_t *tx, const char *kind, const char *id, const char *owner,
+                         json_t *doc, const char *const *keys);
 /* Replaces owner, document and keys (NULL: it has none afterwards). expected: the revision it must
  * have, 0 for any. ret_revision may be NULL. */
-pd_status_t pd_tx_update(pd_tx_t *tx, const char *kind, const char *id, const char *owner, json_t *doc,
-                         const char *const *keys, int64_t expected, int64_t *ret_revision);
+pd_status_t pd_tx_update(pd_tx_t *tx, const char *kind, const char *id, const char *owner,
+                         json_t *doc, const char *const *keys, int64_t expected,
+                         int64_t *ret_revision);
 /* Its keys and its secret go with it. */
 pd_status_t pd_tx_delete(pd_tx_t *tx, const char *kind, const char *id, int64_t expected);
 
-/* Sealed bytes of an object that exists (PD_E_NOT_FOUND); put replaces, get copies into the unit's pool
- * and answers PD_E_NOT_FOUND where there are none. Put and delete count as changes of the object. */
+/* Sealed bytes of an object that exists (PD_E_NOT_FOUND); put replaces, get copies into the unit's
+ * pool and answers PD_E_NOT_FOUND where there are none. Put and delete count as changes of the
+ * object. */
 pd_status_t pd_tx_secret_put(pd_tx_t *tx, const char *kind, const char *id, const void *sealed,
                              size_t bytes);
 pd_status_t pd_tx_secret_get(pd_tx_t *tx, const char *kind, const char *id, const void **ret,
@@ -116,13 +118,13 @@ void pd_tx_audit(pd_tx_t *tx, const char *audit_id);
 pd_status_t pd_tx_audit_find(pd_tx_t *tx, const char *audit_id, int64_t *ret_revision);
 
 /* Grant, its member and the policy revision in one statement (contract 3.1): the hot path.
- * token_key: alternative key of the grant. PD_E_NOT_FOUND when there is none; *ret_member may be NULL
- * when the member is gone. */
+ * token_key: alternative key of the grant. PD_E_NOT_FOUND when there is none; *ret_member may be
+ * NULL when the member is gone. */
 pd_status_t pd_tx_grant(pd_tx_t *tx, const char *token_key, pd_object_t **ret_grant,
                         pd_object_t **ret_member, int64_t *ret_revision);
 
-/* A new id: prefix, '_', and 26 characters that sort by time of creation. Pool-allocated; NULL when the
- * system has no randomness. Any thread. */
+/* A new id: prefix, '_', and 26 characters that sort by time of creation. Pool-allocated; NULL when
+ * the system has no randomness. Any thread. */
 const char *pd_store_new_id(const char *prefix, apr_pool_t *pool);
 
 #endif

@@ -109,8 +109,8 @@ pd_status_t pd_tx_find(pd_tx_t *tx, const char *kind, const char *key, pd_object
     return read_one(tx, stmt, ret);
 }
 
-pd_status_t pd_tx_list(pd_tx_t *tx, const char *kind, const char *owner, const char *after, int limit,
-                       apr_array_header_t **ret)
+pd_status_t pd_tx_list(pd_tx_t *tx, const char *kind, const char *owner, const char *after,
+                       int limit, apr_array_header_t **ret)
 {
     pd_stmt_t *stmt = tx->conn->stmt[owner == NULL ? PD_SQL_LIST : PD_SQL_LIST_OWNER];
     apr_array_header_t *list;

@@ -20,21 +20,23 @@
 #define READ_BUSY_MS   1000
 #define LOOP_POOL_KEEP (1024 * 1024) /* bytes that the allocator of inline units keeps */
 
-#define OBJECT(t) t ".kind," t ".id," t ".owner," t ".revision," t ".created_us," t ".updated_us," t ".doc"
+#define OBJECT(t)                                                                                  \
+    t ".kind," t ".id," t ".owner," t ".revision," t ".created_us," t ".updated_us," t ".doc"
 
 static const char *const sql[PD_SQL_COUNT] = {
     [PD_SQL_REVISION] = "SELECT revision, floor FROM policy WHERE one = 1",
     [PD_SQL_GET] = "SELECT " OBJECT("o") " FROM object o WHERE o.kind = ?1 AND o.id = ?2",
     [PD_SQL_FIND] = "SELECT " OBJECT("o") " FROM key k JOIN object o ON o.n = k.n"
-                    " WHERE k.kind = ?1 AND k.key = ?2",
+                                          " WHERE k.kind = ?1 AND k.key = ?2",
     [PD_SQL_LIST] = "SELECT " OBJECT("o") " FROM object o WHERE o.kind = ?1 AND o.id > ?2"
-                    " ORDER BY o.id LIMIT ?3",
+                                          " ORDER BY o.id LIMIT ?3",
     [PD_SQL_LIST_OWNER] = "SELECT " OBJECT("o") " FROM object o WHERE o.kind = ?1 AND o.id > ?2"
-                          " AND o.owner = ?4 ORDER BY o.id LIMIT ?3",
+                                                " AND o.owner = ?4 ORDER BY o.id LIMIT ?3",
     /* One statement, one snapshot: no revoke can slip between the three (contract 3.1). */
-    [PD_SQL_GRANT] = "SELECT " OBJECT("g") "," OBJECT("m") ", p.revision FROM policy p"
-                     " JOIN key k ON k.kind = 'grant' AND k.key = ?1 JOIN object g ON g.n = k.n"
-                     " LEFT JOIN object m ON m.kind = 'member' AND m.id = g.owner WHERE p.one = 1",
+    [PD_SQL_GRANT] = "SELECT " OBJECT("g") "," OBJECT(
+        "m") ", p.revision FROM policy p"
+             " JOIN key k ON k.kind = 'grant' AND k.key = ?1 JOIN object g ON g.n = k.n"
+             " LEFT JOIN object m ON m.kind = 'member' AND m.id = g.owner WHERE p.one = 1",
     [PD_SQL_CHANGES] = "SELECT kind, id FROM change WHERE revision > ?1"
                        " GROUP BY kind, id ORDER BY max(n)",
     [PD_SQL_AUDIT_FIND] = "SELECT revision FROM revision WHERE audit_id = ?1"
@@ -59,7 +61,8 @@ static const char *const sql[PD_SQL_COUNT] = {
                             " WHERE n <= ?1 ORDER BY n DESC LIMIT 1), floor) WHERE one = 1",
     [PD_SQL_CHANGE_PRUNE] = "DELETE FROM change WHERE n <= ?1",
     [PD_SQL_REVISION_SET] = "UPDATE policy SET revision = ?1 WHERE one = 1",
-    [PD_SQL_REVISION_ADD] = "INSERT INTO revision (revision, time_us, audit_id) VALUES (?1, ?2, ?3)",
+    [PD_SQL_REVISION_ADD] =
+        "INSERT INTO revision (revision, time_us, audit_id) VALUES (?1, ?2, ?3)",
     [PD_SQL_REVISION_PRUNE] = "DELETE FROM revision WHERE revision <= ?1",
 };
 
@@ -224,7 +227,8 @@ void pd_store_close(pd_store_t **store)
     pd_queue_free(&gone->write_queue);
     pd_queue_free(&gone->job_queue);
     if (gone->lock_fd >= 0) {
-        (void)close(gone->lock_fd); /* lets the lock go; the file stays, or two could lock two files */
+        (void)close(
+            gone->lock_fd); /* lets the lock go; the file stays, or two could lock two files */
     }
     free(gone);
 }
@@ -284,8 +288,7 @@ static int next_id(uint64_t *ms, unsigned char *random)
         if (code == 0) {
             last_id.ms = now;
         }
-    }
-    else if (increment(last_id.random, ID_RANDOM_BYTES)) {
+    } else if (increment(last_id.random, ID_RANDOM_BYTES)) {
         last_id.ms++;
     }
     *ms = last_id.ms;

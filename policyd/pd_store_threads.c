@@ -147,8 +147,7 @@ static void apply_unit(void *baton, pd_work_t *item)
     item->status = status;
     if (status == PD_OK) {
         status = pd_sqlite_keep(store->write.db);
-    }
-    else {
+    } else {
         status = pd_sqlite_undo(store->write.db);
     }
     /* Neither kept nor undone: nothing of this batch may be committed. */

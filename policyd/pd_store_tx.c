@@ -142,8 +142,8 @@ static pd_status_t dump_doc(const json_t *doc, char **ret)
     return PD_OK;
 }
 
-pd_status_t pd_tx_insert(pd_tx_t *tx, const char *kind, const char *id, const char *owner, json_t *doc,
-                         const char *const *keys)
+pd_status_t pd_tx_insert(pd_tx_t *tx, const char *kind, const char *id, const char *owner,
+                         json_t *doc, const char *const *keys)
 {
     pd_stmt_t *stmt = tx->conn->stmt[PD_SQL_INSERT];
     char *text = NULL;
@@ -186,8 +186,9 @@ static pd_status_t run_on_row(pd_stmt_t *stmt, int64_t n)
     return pd_stmt_run(stmt);
 }
 
-pd_status_t pd_tx_update(pd_tx_t *tx, const char *kind, const char *id, const char *owner, json_t *doc,
-                         const char *const *keys, int64_t expected, int64_t *ret_revision)
+pd_status_t pd_tx_update(pd_tx_t *tx, const char *kind, const char *id, const char *owner,
+                         json_t *doc, const char *const *keys, int64_t expected,
+                         int64_t *ret_revision)
 {
     pd_stmt_t *stmt = tx->conn->stmt[PD_SQL_UPDATE];
     char *text = NULL;
@@ -301,8 +302,8 @@ void pd_tx_audit(pd_tx_t *tx, const char *audit_id)
 
 /* --- the end of a unit ---------------------------------------------------- */
 
-/* Keeps the newest rows of `change`. The floor moves up with what goes, so that nobody takes a list with
- * holes for the whole of it. */
+/* Keeps the newest rows of `change`. The floor moves up with what goes, so that nobody takes a list
+ * with holes for the whole of it. */
 static pd_status_t prune_changes(pd_tx_t *tx)
 {
     int64_t last = 0;

@@ -97,8 +97,8 @@ static int is_interrupted(const char *outcome)
     return outcome != NULL && strcmp(outcome, "interrupted") == 0;
 }
 
-/* What the attempt's ends so far mean for one more: *known is set to the seq of the end that makes it
- * a repeat, or *supersedes to the provisional one that it replaces, or neither. */
+/* What the attempt's ends so far mean for one more: *known is set to the seq of the end that makes
+ * it a repeat, or *supersedes to the provisional one that it replaces, or neither. */
 static pd_status_t judge_end(pd_trail_t *trail, const pd_record_t *record, int64_t *known,
                              int64_t *supersedes)
 {
@@ -123,8 +123,7 @@ static pd_status_t judge_end(pd_trail_t *trail, const pd_record_t *record, int64
     if (is_interrupted(pd_stmt_text(stmt, 1)) && pd_stmt_is_null(stmt, 2)
         && !is_interrupted(record->outcome)) {
         *supersedes = pd_stmt_int(stmt, 0);
-    }
-    else {
+    } else {
         *known = pd_stmt_int(stmt, 0);
     }
     pd_stmt_reset(stmt);
@@ -340,8 +339,7 @@ static int is_valid(const pd_record_t *record)
         if (record->begin_seq != 0 || record->outcome != NULL) {
             return 0;
         }
-    }
-    else if (record->kind != PD_RECORD_END || record->begin_seq < 0 || record->outcome == NULL) {
+    } else if (record->kind != PD_RECORD_END || record->begin_seq < 0 || record->outcome == NULL) {
         return 0;
     }
     for (i = 0; i < TEXT_COUNT; i++) {
@@ -472,7 +470,8 @@ static pd_status_t hand_out(const pd_record_t *record, void *baton)
 }
 
 pd_status_t pd_trail_open_attempts(pd_trail_t *trail,
-                                   void (*each)(int64_t seq, const pd_record_t *record, void *baton),
+                                   void (*each)(int64_t seq, const pd_record_t *record,
+                                                void *baton),
                                    void *baton)
 {
     open_attempts_t open = {each, baton};

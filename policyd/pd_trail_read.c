@@ -117,9 +117,10 @@ pd_status_t pd_trail_read_after(pd_trail_reader_t *reader, int64_t after, int li
     return read_rows(stmt, each, baton, ret_count);
 }
 
-/* The lowest seq from 1 to `high` from which on every record is of `since_us` or later, or high. Time
- * never falls as seq rises, so halving finds it. */
-static pd_status_t find_since(pd_trail_reader_t *reader, int64_t high, int64_t since_us, int64_t *ret)
+/* The lowest seq from 1 to `high` from which on every record is of `since_us` or later, or high.
+ * Time never falls as seq rises, so halving finds it. */
+static pd_status_t find_since(pd_trail_reader_t *reader, int64_t high, int64_t since_us,
+                              int64_t *ret)
 {
     pd_stmt_t *stmt = reader->stmt[SQL_TIME_FROM];
     int64_t low = 1;
@@ -136,8 +137,7 @@ static pd_status_t find_since(pd_trail_reader_t *reader, int64_t high, int64_t s
         }
         if (time_us >= since_us) {
             high = middle;
-        }
-        else {
+        } else {
             low = middle + 1;
         }
     }
@@ -169,7 +169,8 @@ static pd_status_t read_open(pd_trail_reader_t *reader, pd_trail_each_fn *each, 
     return read_rows(reader->stmt[SQL_OPEN], each, baton, &count);
 }
 
-pd_status_t pd_trail_read_open_begins(pd_trail_reader_t *reader, pd_trail_each_fn *each, void *baton)
+pd_status_t pd_trail_read_open_begins(pd_trail_reader_t *reader, pd_trail_each_fn *each,
+                                      void *baton)
 {
     pd_status_t status = pd_sqlite_begin_read(reader->db);
 

@@ -38,6 +38,7 @@ typedef pd_status_t pd_trail_each_fn(const pd_record_t *record, void *baton);
 pd_status_t pd_trail_read_after(pd_trail_reader_t *reader, int64_t after, int limit,
                                 pd_trail_each_fn *each, void *baton, int *ret_count);
 /* Begins without an end among those that can still be open, in order. */
-pd_status_t pd_trail_read_open_begins(pd_trail_reader_t *reader, pd_trail_each_fn *each, void *baton);
+pd_status_t pd_trail_read_open_begins(pd_trail_reader_t *reader, pd_trail_each_fn *each,
+                                      void *baton);
 
 #endif

@@ -1,5 +1,5 @@
-/* A writer: the one thread that changes a database.  It takes everything that has gathered while its
- * last commit ran, applies it inside one transaction, commits once (group commit, no timer) and
+/* A writer: the one thread that changes a database.  It takes everything that has gathered while
+ * its last commit ran, applies it inside one transaction, commits once (group commit, no timer) and
  * hands it back.  After a failed commit the whole batch ends with PD_E_IO and nothing of it is in
  * the database; the next batch starts afresh. */
 #ifndef PD_WRITER_H
@@ -15,7 +15,8 @@ typedef struct pd_writer pd_writer_t;
 typedef struct pd_writer_ops {
     /* The transaction has begun: reads what the batch starts from. */
     pd_status_t (*begin)(void *baton);
-    /* Does one piece of work and sets its status; what it changed when it failed it undoes itself. */
+    /* Does one piece of work and sets its status; what it changed when it failed it undoes itself.
+     */
     void (*apply)(void *baton, pd_work_t *work);
     /* The batch is durable (PD_OK) or gone. Before its completions are handed over. */
     void (*settled)(void *baton, pd_work_t *batch, pd_status_t status);

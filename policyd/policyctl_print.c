@@ -253,32 +253,66 @@ static void cell_text(text_t *to, const json_t *row, const char *name)
     }
 }
 
-/* Widths of the columns, and how many of them a line takes. */
-static size_t measure(const json_t *rows, columns_t *columns)
+static void widen(const json_t *rows, columns_t *columns, size_t c)
 {
     text_t cell = {NULL, 0, 0};
-    size_t c, i, total = 0, fits = 0;
+    size_t i;
     json_t *row;
 
-    for (c = 0; c < columns->count; c++) {
-        columns->widths[c] = count_characters(columns->names[c]);
-        json_array_foreach(rows, i, row)
-        {
-            size_t chars;
+    columns->widths[c] = count_characters(columns->names[c]);
+    json_array_foreach(rows, i, row)
+    {
+        size_t chars;
 
-            cell_text(&cell, row, columns->names[c]);
-            chars = count_characters(text_of(&cell));
-            if (chars > columns->widths[c]) {
-                columns->widths[c] = chars;
-            }
-        }
-        total += columns->widths[c] + GAP;
-        if (c == 0 || total <= LINE_CHARS) {
-            fits = c + 1;
+        cell_text(&cell, row, columns->names[c]);
+        chars = count_characters(text_of(&cell));
+        if (chars > columns->widths[c]) {
+            columns->widths[c] = chars;
         }
     }
     free(cell.bytes);
-    return fits;
+}
+
+/* 1 if every row has the same there: what a line without room can do without. */
+static int is_constant(const json_t *rows, const char *name)
+{
+    const json_t *first = json_object_get(json_array_get(rows, 0), name);
+    size_t i;
+
+    for (i = 1; i < json_array_size(rows); i++) {
+        if (!json_equal(first, json_object_get(json_array_get(rows, i), name))) {
+            return 0;
+        }
+    }
+    return json_array_size(rows) > 1;
+}
+
+/* Sets the widths and keeps the columns that a line takes: all, or those that tell rows apart, from the left.
+ * Returns how many were left out. */
+static size_t fit(const json_t *rows, columns_t *columns)
+{
+    size_t c, total = 0, kept = 0, before = columns->count;
+
+    for (c = 0; c < before; c++) {
+        widen(rows, columns, c);
+        total += columns->widths[c] + GAP;
+    }
+    if (total <= LINE_CHARS) {
+        return 0;
+    }
+    total = 0;
+    for (c = 0; c < before; c++) {
+        if (c > 0 && (is_constant(rows, columns->names[c]) ||
+                      total + columns->widths[c] + GAP > LINE_CHARS)) {
+            continue;
+        }
+        total += columns->widths[c] + GAP;
+        columns->names[kept] = columns->names[c];
+        columns->widths[kept] = columns->widths[c];
+        kept++;
+    }
+    columns->count = kept;
+    return before - kept;
 }
 
 static void print_name(text_t *to, const char *name)
@@ -298,28 +332,28 @@ static void print_rows(FILE *to, const json_t *rows, const char *indent)
 {
     text_t cell = {NULL, 0, 0};
     columns_t columns;
-    size_t c, i, fits;
+    size_t c, i, left_out;
     json_t *row;
 
     find_columns(rows, 1, &columns);
-    fits = measure(rows, &columns);
+    left_out = fit(rows, &columns);
     (void)fputs(indent, to);
-    for (c = 0; c < fits; c++) {
+    for (c = 0; c < columns.count; c++) {
         print_name(&cell, columns.names[c]);
-        put_padded(to, text_of(&cell), columns.widths[c], c + 1 == fits);
+        put_padded(to, text_of(&cell), columns.widths[c], c + 1 == columns.count);
     }
     (void)fputc('\n', to);
     json_array_foreach(rows, i, row)
     {
         (void)fputs(indent, to);
-        for (c = 0; c < fits; c++) {
+        for (c = 0; c < columns.count; c++) {
             cell_text(&cell, row, columns.names[c]);
-            put_padded(to, text_of(&cell), columns.widths[c], c + 1 == fits);
+            put_padded(to, text_of(&cell), columns.widths[c], c + 1 == columns.count);
         }
         (void)fputc('\n', to);
     }
-    if (fits < columns.count) {
-        (void)fprintf(stderr, "%zu more columns are left out; -o json shows all\n", columns.count - fits);
+    if (left_out > 0) {
+        (void)fprintf(stderr, "%zu more columns are left out; -o json shows all\n", left_out);
     }
     free(cell.bytes);
 }

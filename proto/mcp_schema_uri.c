@@ -27,32 +27,30 @@ static bool is_scheme(const char *text, size_t bytes)
 }
 
 /* Reads up to the fragment. */
-static uri_t split(const char *text)
+static void split(const char *text, uri_t *ret)
 {
-    uri_t uri;
     size_t n = strcspn(text, ":/?#");
 
-    memset(&uri, 0, sizeof(uri));
+    memset(ret, 0, sizeof(*ret));
     if (text[n] == ':' && is_scheme(text, n)) {
-        uri.scheme.start = text;
-        uri.scheme.bytes = n;
+        ret->scheme.start = text;
+        ret->scheme.bytes = n;
         text += n + 1;
     }
     if (strncmp(text, "//", 2) == 0) {
         text += 2;
-        uri.authority.start = text;
-        uri.authority.bytes = strcspn(text, "/?#");
-        text += uri.authority.bytes;
+        ret->authority.start = text;
+        ret->authority.bytes = strcspn(text, "/?#");
+        text += ret->authority.bytes;
     }
-    uri.path.start = text;
-    uri.path.bytes = strcspn(text, "?#");
-    text += uri.path.bytes;
+    ret->path.start = text;
+    ret->path.bytes = strcspn(text, "?#");
+    text += ret->path.bytes;
     if (*text == '?') {
         text++;
-        uri.query.start = text;
-        uri.query.bytes = strcspn(text, "#");
+        ret->query.start = text;
+        ret->query.bytes = strcspn(text, "#");
     }
-    return uri;
 }
 
 static bool begins(const char *at, const char *end, const char *with)
@@ -112,17 +110,18 @@ static size_t remove_dots(char *path, size_t bytes)
 }
 
 /* 5.2.3: the reference's path in the place of the base's last segment. */
-static const char *merge(apr_pool_t *pool, const uri_t *base, part_t path)
+static const char *merge(apr_pool_t *pool, const uri_t *base, const part_t *path)
 {
     size_t keep = base->path.bytes;
 
     if (base->authority.start != NULL && keep == 0) {
-        return apr_psprintf(pool, "/%.*s", (int)path.bytes, path.start);
+        return apr_psprintf(pool, "/%.*s", (int)path->bytes, path->start);
     }
     while (keep > 0 && base->path.start[keep - 1] != '/') {
         keep--;
     }
-    return apr_psprintf(pool, "%.*s%.*s", (int)keep, base->path.start, (int)path.bytes, path.start);
+    return apr_psprintf(pool, "%.*s%.*s", (int)keep, base->path.start,
+                        (int)path->bytes, path->start);
 }
 
 static const char *compose(apr_pool_t *pool, const uri_t *uri)
@@ -138,14 +137,16 @@ static const char *compose(apr_pool_t *pool, const uri_t *uri)
 
 const char *mcp_schema_uri_resolve(apr_pool_t *pool, const char *base, const char *reference)
 {
-    uri_t from = split(base);
-    uri_t uri = split(reference);
+    uri_t from;
+    uri_t uri;
     const char *path;
     char *clean;
 
     if (strlen(base) > MCP_SCHEMA_MAX_URI || strlen(reference) > MCP_SCHEMA_MAX_URI) {
         return NULL;
     }
+    split(base, &from);
+    split(reference, &uri);
     path = apr_pstrmemdup(pool, uri.path.start, uri.path.bytes);
     if (uri.scheme.start == NULL) {
         uri.scheme = from.scheme;
@@ -159,7 +160,7 @@ const char *mcp_schema_uri_resolve(apr_pool_t *pool, const char *base, const cha
                 return compose(pool, &uri);
             }
             if (path[0] != '/') {
-                path = merge(pool, &from, uri.path);
+                path = merge(pool, &from, &uri.path);
             }
         }
     }

@@ -1,5 +1,5 @@
-/* Connector files of any kind: whatever is taken must compile, come back as a file that gives the same document,
- * and give base URLs that are absolute. */
+/* Connector files of any kind: whatever is taken must compile, come back as a file that gives the
+ * same document, and give base URLs that are absolute. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

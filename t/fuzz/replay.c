@@ -10,7 +10,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-#define MAX_INPUT (1024 * 1024)
+#define REPLAY_BYTES (1024 * 1024)
 #define MAX_CUTS  512
 
 /* The bytes in a block of exactly their size, so that a sanitizer sees any step beyond. */
@@ -28,7 +28,7 @@ static void feed(const unsigned char *bytes, size_t size)
 
 static int replay(const char *path)
 {
-    static unsigned char bytes[MAX_INPUT];
+    static unsigned char bytes[REPLAY_BYTES];
     FILE *file = fopen(path, "rb");
     size_t size;
     size_t cut;
@@ -57,7 +57,7 @@ static int replay_all(const char *directory)
         return 0;
     }
     for (entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        char path[4096];
+        char path[8192];
 
         if (entry->d_name[0] == '.') {
             continue;

@@ -1,4 +1,4 @@
-/* What the tests of the catalog share: files to change, and short ways to judge and compile them. */
+/* What the tests of the catalog share: files to change, short ways to judge and compile them. */
 #ifndef CATALOG_FIXTURE_H
 #define CATALOG_FIXTURE_H
 
@@ -184,9 +184,7 @@ UNUSED static const char rich[] =
     "y\":{\"type\":\"number\"}},"
     "\"required\":[\"id\"]}}}";
 
-/
-
-    UNUSED static int start(void **state)
+UNUSED static int start(void **state)
 {
     (void)state;
     return apr_pool_create(&pool, NULL) == APR_SUCCESS ? 0 : -1;

@@ -40,7 +40,14 @@ typedef struct ask {
     size_t max_bytes;
     int (*is_gone)(void *);
     void *baton;
+    int (*may_follow)(void *, const char *); /* NULL: every redirect within the origin */
 } ask_t;
+
+static inline int follow_all(void *baton, const char *url)
+{
+    (void)baton;
+    return url != NULL;
+}
 
 static inline apr_status_t send_with(mcp_egress_t *egress, apr_pool_t *pool, int port,
                                      const ask_t *ask, mcp_response_t *ret, mcp_err_t *err)
@@ -57,7 +64,9 @@ static inline apr_status_t send_with(mcp_egress_t *egress, apr_pool_t *pool, int
                              .is_idempotent = !ask->is_final};
     mcp_egress_limits_t limits = {.timeout_ms = ask->timeout_ms != 0 ? ask->timeout_ms : 20000,
                                   .max_bytes = ask->max_bytes != 0 ? ask->max_bytes : BODY_MAX,
-                                  .connection = ask->connection != NULL ? ask->connection : "c"};
+                                  .connection = ask->connection != NULL ? ask->connection : "c",
+                                  .may_follow =
+                                      ask->may_follow != NULL ? ask->may_follow : follow_all};
     if (ask->is_unconnected)
         limits.connection = NULL;
     request.url = apr_pstrcat(pool, origin, ask->target != NULL ? ask->target : "/", NULL);

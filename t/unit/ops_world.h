@@ -171,23 +171,30 @@ void pd_keys_tag(const pd_keys_t *keys, const char *text, char out[17])
     memcpy(out, "0123456789abcdef", 17);
 }
 
+/* The asker goes with its answer, as on the bus. */
+static void world_end_ask(pd_ask_t *ask)
+{
+    json_decref(ask->body);
+    apr_pool_destroy(ask->pool);
+    memset(ask, 0, sizeof(*ask));
+    world.is_answered++;
+}
+
 void pd_ask_reply(pd_ask_t *ask, json_t *body)
 {
-    (void)ask;
     json_decref(world.reply);
     world.reply = body;
-    world.is_answered++;
+    world_end_ask(ask);
 }
 
 void pd_ask_refuse(pd_ask_t *ask, mcp_code_t code, const char *message, const char *hint,
                    const char *audit)
 {
-    (void)ask;
     (void)hint;
     world.refused = code;
-    world.is_answered++;
     world_copy(world.refusal, sizeof(world.refusal), message);
     world_copy(world.refusal_audit, sizeof(world.refusal_audit), audit);
+    world_end_ask(ask);
 }
 
 /* --- life ------------------------------------------------------------------------ */
@@ -245,8 +252,8 @@ static UNUSED int world_setup(void **state)
 
 static UNUSED int world_teardown(void **state)
 {
-    static const char *const files[] = {"policy.db",   "policy.db-wal",  "policy.db-shm",
-                                        "policy.lock", "policy.db.lock", "lock"};
+    static const char *const files[] = {"policy.db", "policy.db-wal", "policy.db-shm",
+                                        "policyd.lock"};
     size_t i;
 
     (void)state;
@@ -338,6 +345,8 @@ static UNUSED mcp_code_t world_access(const char *token, mcp_surface_t surface,
 typedef struct world_call {
     json_t *result;
     int is_done;
+    apr_pool_t *pool; /* the asker's; goes inside done, as a door's may */
+    json_t *args;
 } world_call_t;
 
 static void world_on_done(const pd_op_call_t *call, const char *audit_id, void *baton)
@@ -350,6 +359,8 @@ static void world_on_done(const pd_op_call_t *call, const char *audit_id, void *
     world_copy(world.audit, sizeof(world.audit), audit_id);
     made->result = json_incref(call->result);
     made->is_done++;
+    json_decref(made->args);
+    apr_pool_destroy(made->pool);
 }
 
 /* Runs an operation; its result (the caller's reference) or NULL with world.code set. args is
@@ -357,20 +368,17 @@ static void world_on_done(const pd_op_call_t *call, const char *audit_id, void *
 static UNUSED json_t *world_invoke(const pd_actor_t *actor, const char *name, json_t *args)
 {
     const pd_op_t *op = pd_ops_find(name);
-    world_call_t made = {NULL, 0};
-    apr_pool_t *pool;
+    world_call_t made = {NULL, 0, NULL, args};
 
     assert_non_null(op);
     assert_non_null(args);
-    assert_int_equal(apr_pool_create(&pool, world.pool), APR_SUCCESS);
-    assert_int_equal(pd_invoke(&world.core, op, actor, args, "trace", pd_boot_in(30000), pool,
+    assert_int_equal(apr_pool_create(&made.pool, world.pool), APR_SUCCESS);
+    assert_int_equal(pd_invoke(&world.core, op, actor, args, "trace", pd_boot_in(30000), made.pool,
                                world_on_done, &made),
                      PD_OK);
     world_wait(&made.is_done);
     assert_int_equal(made.is_done, 1);
     assert_int_equal(made.result != NULL, world.code == MCP_CODE_NONE);
-    json_decref(args);
-    apr_pool_destroy(pool);
     return made.result;
 }
 

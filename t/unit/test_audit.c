@@ -1,5 +1,5 @@
-/* The query copy: what it shows, how it keeps up, who can read it, and that nobody can hold it against
- * the trail. */
+/* The query copy: what it shows, how it keeps up, who can read it, and that nobody can hold it
+ * against the trail. */
 #include "../../policyd/pd_audit.h"
 
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -581,6 +582,42 @@ static void a_failed_round_is_tried_again_and_health_says_so(void **state)
     assert_int_equal(position, 1);
 }
 
+static void a_round_that_fails_in_the_middle_loses_no_row(void **state)
+{
+    fixture_t *fix = *state;
+    sqlite3 *holder = open_directly(fix, "audit.db");
+    pd_boot_t deadline = pd_boot_in(WATCHDOG_MS);
+    struct pollfd nothing = {-1, 0, 0};
+    char *big = malloc(10001);
+    pd_record_t record = {.kind = PD_RECORD_END, .outcome = "ok", .detail = big};
+    struct rlimit limit;
+    struct rlimit tight;
+    int i;
+
+    assert_non_null(big);
+    memset(big, 'x', 10000);
+    big[10000] = '\0';
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(sqlite3_exec(holder, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    for (i = 1; i <= 100; i++) {
+        assert_int_equal(append(fix, &record), i);
+    }
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    tight = limit;
+    tight.rlim_cur = 300000; /* a million bytes wait to be copied */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    assert_int_equal(sqlite3_exec(holder, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(holder), SQLITE_OK);
+    while (pd_audit_health(fix->audit, NULL) != PD_E_IO && pd_boot_left_ms(deadline) > 0) {
+        (void)poll(&nothing, 1, 20);
+    }
+    assert_int_equal(pd_audit_health(fix->audit, NULL), PD_E_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    expect_seqs(fix, &(pd_audit_query_t){.limit = 2, .oldest_first = 1}, "1 2 ");
+    expect_seqs(fix, &(pd_audit_query_t){.limit = 1}, "100 ");
+    free(big);
+}
+
 static void a_long_read_holds_nothing_up(void **state)
 {
     fixture_t *fix = *state;
@@ -728,6 +765,55 @@ static void the_group_may_read_and_nobody_else(void **state)
     }
 }
 
+/* 0 when every file of a copy that this process opens has the group. */
+static int side_files_lack_group(fixture_t *fix)
+{
+    char path[512];
+    struct stat st;
+    size_t i;
+    int lacking = 0;
+
+    if (pd_trail_open(fix->dir, NULL, NULL, &fix->trail, fix->why, sizeof(fix->why)) != PD_OK
+        || pd_audit_open(fix->dir, SOME_GID, fix->trail, &fix->audit, fix->why, sizeof(fix->why))
+               != PD_OK) {
+        return 97;
+    }
+    for (i = 0; i < 3; i++) {
+        in_dir(fix, audit_files[i], path);
+        lacking += stat(path, &st) != 0 || st.st_gid != SOME_GID || (st.st_mode & 07777) != 0640;
+    }
+    close_both(fix);
+    return lacking;
+}
+
+static void a_daemon_that_is_not_root_gives_the_group_all_files(void **state)
+{
+    fixture_t *fix = *state;
+    int code = 0;
+    pid_t child;
+
+    if (geteuid() != 0) {
+        skip(); /* only root can become a member of that group */
+    }
+    close_both(fix);
+    remove_files(fix, audit_files);
+    remove_files(fix, trail_files);
+    assert_int_equal(chown(fix->dir, 65534, 65534), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static const gid_t groups[] = {SOME_GID};
+
+        if (setgroups(1, groups) != 0 || setgid(65534) != 0 || setuid(65534) != 0) {
+            _exit(99);
+        }
+        _exit(side_files_lack_group(fix));
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code));
+    assert_int_equal(WEXITSTATUS(code), 0);
+}
+
 /* How many rows a process of that user and group reads, or -1. */
 static int rows_seen_by(const fixture_t *fix, gid_t gid, const char *file, const char *sql)
 {
@@ -796,6 +882,7 @@ int main(void)
         AUDIT_TEST(many_records_are_copied_in_order_and_without_a_poke),
         AUDIT_TEST(a_held_lock_delays_the_copy_and_never_the_trail),
         AUDIT_TEST(a_failed_round_is_tried_again_and_health_says_so),
+        AUDIT_TEST(a_round_that_fails_in_the_middle_loses_no_row),
         AUDIT_TEST(a_long_read_holds_nothing_up),
         AUDIT_TEST(the_copy_goes_on_where_it_was),
         AUDIT_TEST(close_copies_what_is_there),
@@ -804,6 +891,7 @@ int main(void)
         AUDIT_TEST(a_copy_that_is_ahead_of_its_trail_starts_over),
         AUDIT_TEST(a_newer_or_damaged_copy_is_refused_with_the_remedy),
         AUDIT_TEST(the_group_may_read_and_nobody_else),
+        AUDIT_TEST(a_daemon_that_is_not_root_gives_the_group_all_files),
         AUDIT_TEST(an_auditor_reads_while_policyd_runs_and_after),
     };
 

@@ -306,6 +306,26 @@ static void a_schema_is_taken_up_to_its_limit_in_bytes(void **state)
     json_decref(file);
 }
 
+static void definitions_are_taken_up_to_their_limit(void **state)
+{
+    json_t *file = parse(good);
+    json_t *defs = json_object();
+    json_t *doc = NULL;
+    pd_fault_t fault = {.code = MCP_CODE_NONE};
+    int i;
+
+    (void)state;
+    for (i = 0; i < 1000; i++) {
+        json_object_set_new(defs, apr_psprintf(pool, "d%d", i), json_object());
+    }
+    put(file, "/operations/0/parameters/1/schema", json_pack("{s:o}", "$defs", defs));
+    json_decref(check_good(file));
+    json_object_set_new(defs, "d1000", json_object());
+    assert_int_equal(pd_catalog_check(file, &doc, &fault), PD_E_INVALID);
+    assert_non_null(strstr(fault.message, "1000 definitions"));
+    json_decref(file);
+}
+
 /* --- the normalised document --------------------------------------------------------------- */
 
 static void a_good_file_is_completed(void **state)
@@ -444,8 +464,7 @@ static void a_body_that_is_not_flat_is_one_argument(void **state)
     static const char *const schemas[] = {
         "{\"type\":\"array\",\"items\":{}}",
         "{\"type\":\"object\"}",
-        "{\"type\":\"object\",\"properties\":{\"a\":{}},\"additionalProperties\":{\"type\":"
-        "\"string\"}}",
+        "{\"type\":\"object\",\"properties\":{\"a\":{}},\"additionalProperties\":{}}",
         "{\"type\":\"object\",\"properties\":{\"a\":{}},\"additionalProperties\":true}",
         "{\"type\":\"object\",\"properties\":{\"a\":{}},\"minProperties\":1}",
         "{\"type\":\"object\",\"properties\":{\"a\":{}},\"allOf\":[{}]}",
@@ -590,6 +609,7 @@ int main(void)
                                        TEST(a_parameter_can_not_carry_the_credential),
                                        TEST(operations_are_taken_up_to_the_limit),
                                        TEST(a_schema_is_taken_up_to_its_limit_in_bytes),
+                                       TEST(definitions_are_taken_up_to_their_limit),
                                        TEST(a_good_file_is_completed),
                                        TEST(a_classification_follows_the_method_unless_it_is_said),
                                        TEST(a_reserved_word_is_a_good_slug),

@@ -1,7 +1,8 @@
-/* What becomes of a connector: compiled operations, base URLs, credentials; and the connectors that ship. */
+/* What becomes of a connector: compiled operations, base URLs, credentials; and the connectors
+ * that ship. */
 #include "catalog_fixture.h"
 
-/* --- the compiled form --------------------------------------------------------------------------- */
+/* --- the compiled form --------------------------------------------------------------- */
 
 static void an_operation_is_compiled_to_its_blob(void **state)
 {
@@ -90,7 +91,7 @@ static void what_was_never_checked_is_not_compiled(void **state)
     assert_null(connector);
 }
 
-/* --- base URLs -------------------------------------------------------------------------------------- */
+/* --- base URLs ----------------------------------------------------------------------- */
 
 static void variables_make_the_base_url(void **state)
 {
@@ -186,7 +187,7 @@ static void an_origin_is_scheme_host_and_port(void **state)
     assert_null(pd_catalog_origin("", pool));
 }
 
-/* --- credentials -------------------------------------------------------------------------------------- */
+/* --- credentials --------------------------------------------------------------------- */
 
 static void a_credential_has_the_form_of_its_scheme(void **state)
 {
@@ -267,7 +268,7 @@ static void a_credential_has_the_form_of_its_scheme(void **state)
     }
 }
 
-/* --- what ships ------------------------------------------------------------------------------------------- */
+/* --- what ships ---------------------------------------------------------------------- */
 
 /* Text of a file of the source tree. */
 static char *read_source(const char *name)

@@ -1,4 +1,5 @@
-/* Outbound HTTP against real sockets (mcp_egress.c with its pool, answer, request and cause rooms). */
+/* Outbound HTTP against real sockets (mcp_egress.c with its pool, answer, request and cause
+ * rooms). */
 #include "egress_fixture.h"
 
 #include <dlfcn.h>
@@ -122,8 +123,8 @@ static int answer_redirect(int fd, int connection, int request, const char *text
     return 1;
 }
 
-/* An answer more than was asked for, which must not be taken for the next one: with the first one on
- * connection 1, a little later on connection 2. */
+/* An answer more than was asked for, which must not be taken for the next one: with the first
+ * one on connection 1, a little later on connection 2. */
 static int answer_twice(int fd, int connection, int request, const char *text)
 {
     static const char more[] = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
@@ -564,7 +565,8 @@ static void failures_to_reach_say_why(void **state)
     assert_string_equal(f->err.message, "The name of the upstream's host could not be resolved.");
 }
 
-/* --- redirects -------------------------------------------------------------------------------------- */
+/* --- redirects
+ * -------------------------------------------------------------------------------------- */
 
 static void redirects_within_the_origin_are_followed_five_times(void **state)
 {
@@ -626,6 +628,29 @@ static void redirects_of_other_methods_or_to_two_places_are_not_followed(void **
     server_stop(&server);
 }
 
+/* Agrees to everything but the path that the test withholds, and notes what it was asked. */
+static int judge_redirect(void *baton, const char *url)
+{
+    *(const char **)baton = url;
+    return strstr(url, "/withheld") == NULL;
+}
+
+static void a_redirect_that_is_judged_withheld_is_the_result(void **state)
+{
+    fixture_t *f = *state;
+    server_t server = server_start(answer_redirect);
+    const char *judged = NULL;
+    ask_t ask = {.target = "/to?/withheld", .may_follow = judge_redirect, .baton = &judged};
+    assert_answer(f, send_ask(f, server.port, ask), 302, "gone");
+    assert_string_equal(f->answer.location, "/withheld");
+    assert_int_equal(server.seen->requests, 1);
+    assert_string_equal(judged, apr_psprintf(f->pool, "http://127.0.0.1:%d/withheld", server.port));
+    ask.target = "/to?/open";
+    assert_answer(f, send_ask(f, server.port, ask), 200, "ok");
+    assert_int_equal(server.seen->requests, 3);
+    server_stop(&server);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -651,6 +676,7 @@ int main(void)
         TEST(the_address_is_judged_on_kept_connections_too),
         TEST(failures_to_reach_say_why),
         TEST(redirects_within_the_origin_are_followed_five_times),
+        TEST(a_redirect_that_is_judged_withheld_is_the_result),
         TEST(redirects_elsewhere_are_the_result_and_carry_no_credential),
         TEST(redirects_of_other_methods_or_to_two_places_are_not_followed),
     };

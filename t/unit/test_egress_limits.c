@@ -196,7 +196,7 @@ static void a_silent_upstream_is_left_at_the_deadline(void **state)
         ask_t ask = {.target = targets[i], .timeout_ms = 300, .is_final = 1};
         assert_failed(f, send_ask(f, server.port, ask), MCP_CODE_UPSTREAM_TIMEOUT);
         int64_t took_ms = test_now_ms() - start_ms;
-        assert_in_range(took_ms, 300, 2000);
+        assert_in_range(took_ms, 290, 5000);
         assert_non_null(
             strstr(f->err.message, "within 300 ms. The request may have been executed"));
         assert_true(server_wait(&server.seen->ended, (int)i + 1));
@@ -211,7 +211,7 @@ static void a_name_server_that_is_silent_holds_nobody(void **state)
     assert_int_equal(sem_init(&slow_name, 0, 0), 0);
     ask_t ask = {.host = "slow.test", .timeout_ms = 200, .is_final = 1};
     assert_failed(f, send_ask(f, 80, ask), MCP_CODE_UPSTREAM_TIMEOUT);
-    assert_in_range(test_now_ms() - start_ms, 200, 2000);
+    assert_in_range(test_now_ms() - start_ms, 190, 4000);
     assert_null(strstr(f->err.message, "may have been executed"));
     assert_true(server_wait(&names_waiting, 1));
     (void)sem_post(&slow_name);

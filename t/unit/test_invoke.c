@@ -354,18 +354,16 @@ static void a_deadline_that_passed_runs_nothing(void **state)
         json_t *args = i == 0   ? json_object()
                        : i == 1 ? json_pack("{s:s}", "email", "late@example.com")
                                 : json_pack("{s:s}", "member", "late@example.com");
-        world_call_t made = {NULL, 0};
-        apr_pool_t *pool;
+        world_call_t made = {NULL, 0, NULL, args};
 
-        assert_int_equal(apr_pool_create(&pool, world.pool), APR_SUCCESS);
+        assert_int_equal(apr_pool_create(&made.pool, world.pool), APR_SUCCESS);
         assert_int_equal(pd_invoke(&world.core, pd_ops_find(names[i]), world_root(), args, NULL,
-                                   (pd_boot_t){pd_boot_now().us - 1}, pool, world_on_done, &made),
+                                   (pd_boot_t){pd_boot_now().us - 1}, made.pool, world_on_done,
+                                   &made),
                          PD_OK);
         world_wait(&made.is_done);
         assert_int_equal(world.code, MCP_CODE_OVERLOADED);
         assert_string_equal(world_last()->outcome, "denied");
-        json_decref(args);
-        apr_pool_destroy(pool);
     }
     assert_false(is_created("late@example.com"));
 }
@@ -417,8 +415,6 @@ static void ask(const char *token, const char *surface, const char *op, json_t *
     pd_on_op_invoke(&question);
     world_wait(&world.is_answered);
     assert_int_equal(world.is_answered, 1);
-    json_decref(question.body);
-    apr_pool_destroy(question.pool);
 }
 
 static const char *token_for(const char *email, const char *role, const char **ret_grant)

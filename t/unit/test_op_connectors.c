@@ -1,4 +1,5 @@
-/* The connectors resource over the real store: what is written, what an update means for connections, what is refused. */
+/* The connectors resource over the real store: what is written, what an update means for
+ * connections, what is refused. */
 #include "ops_world.h"
 
 #include "../../policyd/pd_catalog.h"
@@ -397,7 +398,7 @@ static void what_does_not_exist_is_not_found(void **state)
     assert_int_equal(world_refused(world_root(), "connectors__update", file), MCP_CODE_NOT_FOUND);
 }
 
-/* ------------------------------------------------------------------------------------------------- */
+/* -------------------------------------------------------------------------------- */
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 

@@ -1044,41 +1044,60 @@ static void a_database_of_another_application_is_refused(void **state)
     expect_refusal(fix, PD_E_CORRUPT, "another application");
 }
 
-static void overwrite(const fixture_t *fix, off_t from, size_t bytes)
+static size_t read_file(const char *path, char *buf, size_t size)
 {
-    char path[512];
-    char junk[4096];
-    int fd;
+    int fd = open(path, O_RDONLY);
+    ssize_t got;
 
-    memset(junk, 0xa5, sizeof(junk));
-    in_dir(fix, "policy.db", path);
-    fd = open(path, O_WRONLY);
     assert_true(fd >= 0);
-    while (bytes > 0) {
-        size_t part = bytes < sizeof(junk) ? bytes : sizeof(junk);
+    got = read(fd, buf, size);
+    assert_true(got > 0 && (size_t)got < size);
+    assert_int_equal(close(fd), 0);
+    return (size_t)got;
+}
 
-        assert_int_equal(pwrite(fd, junk, part, from), part);
-        from += (off_t)part;
-        bytes -= part;
-    }
+static void write_file(const char *path, const char *bytes, size_t count)
+{
+    int fd = open(path, O_WRONLY | O_TRUNC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, count), count);
     assert_int_equal(close(fd), 0);
 }
 
 static void a_damaged_store_is_refused(void **state)
 {
     static const struct {
-        off_t from;
+        size_t from;
         size_t bytes;
-    } cases[] = {{4096, 8192}, {0, 4096}, {0, 16}};
+    } cases[] = {
+        {0, 16}, {0, 4096}, {4096, 8192}, {131072, 8192}, /* last: in the middle of a document */
+    };
+    enum { ROOM = 4 * 1024 * 1024 };
     fixture_t *fix = *state;
+    char *good = malloc(ROOM);
+    char *bad = malloc(ROOM);
+    char path[512];
+    size_t count;
     size_t i;
 
+    assert_non_null(good);
+    assert_non_null(bad);
     assert_int_equal(run_unit(fix, PD_LANE_WRITE, insert_much), PD_OK);
     pd_store_close(&fix->store);
+    in_dir(fix, "policy.db", path);
+    count = read_file(path, good, ROOM);
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        overwrite(fix, cases[i].from, cases[i].bytes);
+        assert_true(cases[i].from + cases[i].bytes < count);
+        memcpy(bad, good, count);
+        memset(bad + cases[i].from, 0xa5, cases[i].bytes);
+        write_file(path, bad, count);
         expect_refusal(fix, PD_E_CORRUPT, "backup");
     }
+    write_file(path, good, count);
+    open_store(fix);
+    free(good);
+    free(bad);
 }
 
 static void a_store_cut_short_is_refused(void **state)

@@ -160,8 +160,7 @@ static void expect_text(const char *got, const char *want)
 {
     if (want == NULL) {
         assert_null(got);
-    }
-    else {
+    } else {
         assert_non_null(got);
         assert_string_equal(got, want);
     }
@@ -191,7 +190,8 @@ static pd_status_t look_at(const pd_record_t *record, void *baton)
     return PD_OK;
 }
 
-/* Walks the trail in pages, checks its order, compares the record of want.seq; how many there are. */
+/* Walks the trail in pages, checks its order, compares the record of want.seq; how many there are.
+ */
 static int walk(fixture_t *fix, const pd_record_t *want)
 {
     pd_trail_reader_t *reader = NULL;
@@ -470,8 +470,8 @@ static void open_begins_of_long_ago_are_not_looked_for(void **state)
 
     (void)append_ok(fix, &a_begin);
     pd_trail_close(&fix->trail);
-    /* 70,000 denials an hour apart in all, then a begin each of 3 h, 1 h and 0 h before the newest, and an
-     * end that the last start wrote a day later. */
+    /* 70,000 denials an hour apart in all, then a begin each of 3 h, 1 h and 0 h before the newest,
+     * and an end that the last start wrote a day later. */
     with_sqlite(fix,
                 "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM c WHERE i<70000)"
                 " INSERT INTO record (seq, kind, time_us, outcome)"
@@ -493,9 +493,11 @@ static void open_begins_of_long_ago_are_not_looked_for(void **state)
 
 static void an_audit_id_is_read_back_and_nothing_else_is(void **state)
 {
-    static const char *const bad[] = {"", "-", "1", "1-", "-1", "x-1", "%lld-0", "%lld-01", "%lld-+1",
-                                      "%lld- 1", "%lld-1x", "%lld--1", "0%lld-1", "+%lld-1",
-                                      "%lld-9223372036854775808", "%lld-1-1", " %lld-1"};
+    static const char *const bad[] = {
+        "",         "-",       "1",       "1-",      "-1",
+        "x-1",      "%lld-0",  "%lld-01", "%lld-+1", "%lld- 1",
+        "%lld-1x",  "%lld--1", "0%lld-1", "+%lld-1", "%lld-9223372036854775808",
+        "%lld-1-1", " %lld-1"};
     fixture_t *fix = *state;
     char id[48];
     char text[96];
@@ -513,8 +515,7 @@ static void an_audit_id_is_read_back_and_nothing_else_is(void **state)
 
         if (hole == NULL) {
             (void)snprintf(text, sizeof(text), "%s", bad[i]);
-        }
-        else {
+        } else {
             (void)snprintf(text, sizeof(text), "%.*s%lld%s", (int)(hole - bad[i]), bad[i],
                            (long long)pd_trail_chain(fix->trail), hole + 4);
         }
@@ -572,7 +573,8 @@ static void a_full_disk_acknowledges_nothing_and_heals(void **state)
     }
     wait_for(fix, &acks[39].is_done);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    assert_int_equal(acks[39].status, PD_E_IO); /* 640,000 bytes don't fit, in however many commits */
+    assert_int_equal(acks[39].status,
+                     PD_E_IO); /* 640,000 bytes don't fit, in however many commits */
     for (i = 0; i < 40; i++) {
         assert_true(acks[i].status == PD_OK || acks[i].status == PD_E_IO);
         if (acks[i].status == PD_OK) {

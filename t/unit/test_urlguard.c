@@ -635,7 +635,13 @@ static int reaches_withheld(const char *text, size_t bytes)
         copy[i] = text[i] == '\\' ? '/' : text[i];
     }
     copy[bytes] = '\0'; /* an inner NUL cuts */
-    copy[strcspn(copy, "?#")] = '\0';
+    copy[strcspn(copy, "?")] = '\0';
+    for (char *hash = strchr(copy, '#'); hash != NULL; hash = strchr(hash + 1, '#')) {
+        if (hash == copy || hash[-1] != '/') { /* one that begins a segment is a name's */
+            *hash = '\0';
+            break;
+        }
+    }
     for (char *at = apr_strtok(copy, "/", &last); at != NULL && count < 64;
          at = apr_strtok(NULL, "/", &last)) {
         at[strcspn(at, ";")] = '\0';
