@@ -24,8 +24,7 @@
 struct mcp_ask {
     mcp_link_t *link;
     char child[33];
-    json_t *resources; /* strings; read only */
-    int max_calls;
+    json_t *greeting; /* hello's body; read only */
     pthread_mutex_t mutex; /* guards the rest; never held across I/O */
     uint64_t generation;   /* 0: hello is due */
     mcp_ring_t ring;
@@ -35,31 +34,45 @@ struct mcp_ask {
     char (*running)[AUDIT_BYTES];
 };
 
-apr_status_t mcp_ask_create(mcp_link_t *link, const apr_array_header_t *resources, int max_calls,
-                            mcp_ask_t **ret)
+static json_t *greeting(const char *child, const mcp_ask_identity_t *identity)
+{
+    json_t *resources = json_array();
+    json_t *body;
+    int i;
+
+    for (i = 0; i < identity->resources->nelts && i < 64; i++) {
+        json_array_append_new(resources,
+                              json_string(APR_ARRAY_IDX(identity->resources, i, const char *)));
+    }
+    body = json_pack("{s:i,s:i,s:s,s:s,s:o,s:i}", "version_min", (int)MCP_VERSION_MIN, "version_max",
+                     (int)MCP_VERSION, "software", "mod_mcp/" PACKAGE_VERSION, "child", child, "resources",
+                     resources, "max_calls", identity->max_calls);
+    if (body != NULL && identity->server != NULL) {
+        json_object_set_new(body, "server", json_string(identity->server));
+        json_object_set_new(body, "server_calls", json_integer(identity->server_calls));
+        json_object_set_new(body, "connection_calls", json_integer(identity->connection_calls));
+    }
+    return body;
+}
+
+apr_status_t mcp_ask_create(mcp_link_t *link, const mcp_ask_identity_t *identity, mcp_ask_t **ret)
 {
     mcp_ask_t *ask = calloc(1, sizeof(*ask));
     unsigned char id[16];
-    int i;
 
     if (ask == NULL) {
         return APR_ENOMEM;
     }
+    mcp_random(id, sizeof(id));
+    mcp_hex(id, sizeof(id), ask->child);
+    ask->link = link;
     ask->running = calloc(MAX_RUNNING, AUDIT_BYTES);
-    ask->resources = json_array();
-    if (ask->running == NULL || ask->resources == NULL) {
-        json_decref(ask->resources);
+    ask->greeting = greeting(ask->child, identity);
+    if (ask->running == NULL || ask->greeting == NULL) {
+        json_decref(ask->greeting);
         free(ask->running);
         free(ask);
         return APR_ENOMEM;
-    }
-    ask->link = link;
-    ask->max_calls = max_calls;
-    mcp_random(id, sizeof(id));
-    mcp_hex(id, sizeof(id), ask->child);
-    for (i = 0; i < resources->nelts && i < 64; i++) {
-        json_array_append_new(ask->resources,
-                              json_string(APR_ARRAY_IDX(resources, i, const char *)));
     }
     (void)pthread_mutex_init(&ask->mutex, NULL); /* default attributes: can't fail on Linux */
     *ret = ask;
@@ -71,7 +84,7 @@ void mcp_ask_free(mcp_ask_t **ask)
     if (*ask == NULL) {
         return;
     }
-    json_decref((*ask)->resources);
+    json_decref((*ask)->greeting);
     free((*ask)->running);
     (void)pthread_mutex_destroy(&(*ask)->mutex);
     mcp_wipe(&(*ask)->ring, sizeof((*ask)->ring));
@@ -101,16 +114,12 @@ static apr_status_t not_understood(mcp_err_t *err, apr_pool_t *pool, const char 
 
 static apr_status_t hello(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err)
 {
-    json_t *body = json_pack("{s:i,s:i,s:s,s:s,s:O,s:i}", "version_min", (int)MCP_VERSION_MIN,
-                             "version_max", (int)MCP_VERSION, "software", "mod_mcp/" PACKAGE_VERSION,
-                             "child", ask->child, "resources", ask->resources, "max_calls",
-                             ask->max_calls);
     mcp_link_reply_t reply;
     mcp_ring_t ring;
     apr_status_t status;
 
-    status = mcp_link_ask(ask->link, MCP_KIND_HELLO, body, 0, -1, budget_ms, pool, &reply, NULL, err);
-    json_decref(body);
+    status = mcp_link_ask(ask->link, MCP_KIND_HELLO, ask->greeting, 0, -1, budget_ms, pool, &reply, NULL,
+                          err);
     if (status != APR_SUCCESS) {
         return status;
     }

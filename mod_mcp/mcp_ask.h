@@ -18,9 +18,17 @@ typedef struct mcp_who {
     const char *client_version;
 } mcp_who_t;
 
-/* resources: array of const char * for hello; may be empty. The link outlives the object. */
-apr_status_t mcp_ask_create(mcp_link_t *link, const apr_array_header_t *resources, int max_calls,
-                            mcp_ask_t **ret);
+/* What hello says of this child beside its own id. */
+typedef struct mcp_ask_identity {
+    const apr_array_header_t *resources; /* of const char *; may be empty */
+    int max_calls;          /* of this child */
+    const char *server;     /* under prefork: id of the httpd that the children share, else NULL */
+    int server_calls;       /* with server: running at once in all children */
+    int connection_calls;   /* of them, on one connection */
+} mcp_ask_identity_t;
+
+/* identity is copied. The link outlives the object. */
+apr_status_t mcp_ask_create(mcp_link_t *link, const mcp_ask_identity_t *identity, mcp_ask_t **ret);
 void mcp_ask_free(mcp_ask_t **ask);
 
 /* The ring, asked for with hello when it is not known yet. */

@@ -15,6 +15,7 @@ typedef struct mcp_server_conf {
     /* all locations with MCPEndpoint On, in the order of the configuration, of mcp_dir_conf_t *; a virtual host adds to those of the main
      * server, as httpd's own merging of locations does */
     apr_array_header_t *endpoints;
+    char server_id[33]; /* main server: drawn in post_config, the same in all children of this configuration */
 } mcp_server_conf_t;
 
 typedef struct mcp_dir_conf {

@@ -41,6 +41,17 @@ static int any_endpoint(const server_rec *server)
     return 0;
 }
 
+/* An id that all children share: policyd counts their calls together where they can't (prefork). APR's own randomness, since libsodium is not
+ * set up in the parent; it is an id and no secret. */
+static void draw_server_id(mcp_server_conf_t *conf)
+{
+    unsigned char id[16];
+
+    if (apr_generate_random_bytes(id, sizeof(id)) == APR_SUCCESS) {
+        ap_bin2hex(id, sizeof(id), conf->server_id);
+    }
+}
+
 int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
     (void)pconf;
@@ -50,6 +61,7 @@ int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || !any_endpoint(server)) {
         return OK;
     }
+    draw_server_id(mcp_config_server(server));
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server, "MCP0201: mod_mcp/" PACKAGE_VERSION " configured");
     return OK;
 }
@@ -95,10 +107,30 @@ static apr_status_t teardown(void *unused)
     return APR_SUCCESS;
 }
 
+/* Under prefork a child runs one call, so that its own caps say nothing: MCPMaxCalls is then of the whole server. */
+static void fill_identity(mcp_ask_identity_t *identity, apr_pool_t *pool, server_rec *server,
+                          int max_calls)
+{
+    const mcp_server_conf_t *conf = mcp_config_server(server);
+    int daemons = 1;
+
+    memset(identity, 0, sizeof(*identity));
+    identity->resources = resources(pool, server);
+    identity->max_calls = max_calls;
+    if (is_threaded || conf->server_id[0] == '\0') {
+        return;
+    }
+    (void)ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &daemons); /* stays 1 where the MPM does not say */
+    identity->server = conf->server_id;
+    identity->server_calls = mcp_config_max_calls(conf, daemons);
+    identity->connection_calls = identity->server_calls / 4 > 0 ? identity->server_calls / 4 : 1;
+}
+
 static apr_status_t open_child(apr_pool_t *pchild, server_rec *server, mcp_err_t *err)
 {
     const mcp_server_conf_t *conf = mcp_config_server(server);
     mcp_egress_options_t options;
+    mcp_ask_identity_t identity;
     int threads = 1;
     int max_calls;
     apr_status_t status;
@@ -130,7 +162,8 @@ static apr_status_t open_child(apr_pool_t *pchild, server_rec *server, mcp_err_t
                                  &the_child.link, err);
     }
     if (status == APR_SUCCESS) {
-        status = mcp_ask_create(the_child.link, resources(pchild, server), max_calls, &the_child.ask);
+        fill_identity(&identity, pchild, server, max_calls);
+        status = mcp_ask_create(the_child.link, &identity, &the_child.ask);
     }
     if (status == APR_SUCCESS) {
         status = mcp_view_create(the_child.ask, (size_t)mcp_config_cache_bytes(conf), &the_child.views);

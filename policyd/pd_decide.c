@@ -32,6 +32,7 @@ typedef struct attempt {
     const char *hint;
     const char *permission;
     unsigned scopes;       /* all that are needed */
+    int has_place;         /* among the running calls, not yet handed over to an attempt */
     /* plan */
     json_t *credential;
     json_t *plan;
@@ -303,11 +304,25 @@ static mcp_code_t step_connection(attempt_t *attempt)
     return MCP_CODE_NEEDS_REAUTH;
 }
 
+/* The last step, since it takes a place that only a begun attempt gives back. */
+static mcp_code_t step_room(attempt_t *attempt)
+{
+    mcp_code_t code = pd_running_enter(attempt->ask->core->policy->running,
+                                       mcp_json_str(attempt->ask->body, "child"),
+                                       attempt->connection->id);
+
+    attempt->has_place = code == MCP_CODE_NONE;
+    attempt->message = "too many calls are running";
+    attempt->hint = "try again in a moment";
+    return code;
+}
+
 typedef mcp_code_t step_fn(attempt_t *attempt);
 
 static void decide(attempt_t *attempt)
 {
-    static step_fn *const steps[] = {step_permission, step_visibility, step_scope, step_connection};
+    static step_fn *const steps[] = {step_permission, step_visibility, step_scope, step_connection,
+                                     step_room};
     size_t i;
 
     attempt->code = MCP_CODE_INTERNAL; /* denied until every step agreed */
@@ -367,8 +382,18 @@ static json_t *denial(const attempt_t *attempt)
     return denied;
 }
 
+static void give_back(attempt_t *attempt)
+{
+    if (attempt->has_place) {
+        pd_running_leave(attempt->ask->core->policy->running,
+                         mcp_json_str(attempt->ask->body, "child"), attempt->record.connection_id);
+        attempt->has_place = 0;
+    }
+}
+
 static void unrecorded(attempt_t *attempt)
 {
+    give_back(attempt);
     if (attempt->plan != NULL) {
         json_decref(attempt->plan);
     }
@@ -400,6 +425,7 @@ static void record_denial(attempt_t *attempt)
 {
     pd_record_t *record = &attempt->record;
 
+    give_back(attempt);
     record->kind = PD_RECORD_END;
     record->outcome = mcp_outcome_text(mcp_code_outcome(attempt->code));
     record->error_code = mcp_code_text(attempt->code);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "../proto/mcp_body.h"
 #include "pd_core.h"
 #include "pd_keys.h"
@@ -20,6 +22,8 @@ void pd_on_hello(pd_ask_t *ask)
     json_int_t max = mcp_json_int(ask->body, "version_max", 0);
     const char *resource =
         json_string_value(json_array_get(json_object_get(ask->body, "resources"), 0));
+    const char *server = mcp_json_str(ask->body, "server");
+    pd_running_caps_t caps;
     char software[64];
     json_t *keys;
 
@@ -33,8 +37,13 @@ void pd_on_hello(pd_ask_t *ask)
         pd_ask_refuse(ask, MCP_CODE_POLICY_UNAVAILABLE, "policyd is still making its keys", NULL, NULL);
         return;
     }
-    pd_running_child(policy->running, mcp_json_str(ask->body, "child"),
-                     mcp_json_int(ask->body, "max_calls", 0));
+    memset(&caps, 0, sizeof(caps));
+    if (server != NULL) {
+        (void)apr_cpystrn(caps.server, server, sizeof(caps.server));
+        caps.server_calls = mcp_json_int(ask->body, "server_calls", 0);
+        caps.connection_calls = mcp_json_int(ask->body, "connection_calls", 0);
+    }
+    pd_running_child(policy->running, mcp_json_str(ask->body, "child"), &caps);
     if (policy->first_resource == NULL && resource != NULL) {
         policy->first_resource = strdup(resource);
     }

@@ -13,8 +13,9 @@
 #include "pd_policy.h"
 
 #define GRACE_MS   2000   /* an end on its way at the deadline still counts */
-#define KEEP_MS    600000 /* an ended attempt is remembered for resent ends */
-#define MAX_TABLE  200000 /* attempts remembered */
+#define KEEP_MS    60000  /* an ended attempt is remembered so long for ends that are resent */
+#define MAX_ENDED  20000  /* and so many at most; the oldest are forgotten first */
+#define MAX_OPEN   100000 /* attempts that run at once */
 
 typedef enum run_state {
     RUN_OPEN,
@@ -30,6 +31,8 @@ typedef struct run {
     pd_boot_t since;
     pd_boot_t deadline;
     pd_boot_t forget; /* when ended: kept until then */
+    struct run *later; /* when ended: the one that ended next */
+    int *counts[2];    /* while open: of its server, of its connection there; NULL: not counted */
     pd_record_t begin;
     char texts[];
 } run_t;
@@ -37,13 +40,22 @@ typedef struct run {
 typedef struct child {
     char id[MCP_MAX_ID + 1];
     pd_boot_t seen;
-    int64_t max_calls;
+    pd_running_caps_t caps;
 } child_t;
+
+/* How many calls run under one name: a server, or a connection of a server. */
+typedef struct count {
+    int open;
+    char name[];
+} count_t;
 
 struct pd_running {
     apr_pool_t *pool;
     apr_hash_t *runs;     /* seq -> run_t, malloc'd */
     apr_hash_t *children; /* id -> child_t, malloc'd */
+    apr_hash_t *counts;   /* name -> count_t, malloc'd; of servers that let policyd count */
+    run_t *first_ended, *last_ended;
+    int ended;
     int open;
 };
 
@@ -126,6 +138,7 @@ pd_status_t pd_running_new(pd_core_t *core, pd_running_t **ret)
     }
     running->runs = apr_hash_make(running->pool);
     running->children = apr_hash_make(running->pool);
+    running->counts = apr_hash_make(running->pool);
     status = pd_trail_open_attempts(core->trail, reopen, running);
     if (status != PD_OK) {
         pd_running_free(&running);
@@ -154,25 +167,146 @@ void pd_running_free(pd_running_t **running)
     }
     free_all((*running)->runs);
     free_all((*running)->children);
+    free_all((*running)->counts);
     apr_pool_destroy((*running)->pool);
     free(*running);
     *running = NULL;
 }
 
+/* Name of a count: the server, and the connection there when it is given. */
+static void count_name(const child_t *child, const char *connection_id, char *buf, size_t size)
+{
+    (void)apr_snprintf(buf, size, "%s %s", child->caps.server, connection_id != NULL ? connection_id : "");
+}
+
+static count_t *count_get(pd_running_t *running, const child_t *child, const char *connection_id,
+                          int make)
+{
+    char name[2 * MCP_MAX_ID + 4];
+    count_t *count;
+    size_t length;
+
+    count_name(child, connection_id, name, sizeof(name));
+    count = apr_hash_get(running->counts, name, APR_HASH_KEY_STRING);
+    if (count != NULL || !make) {
+        return count;
+    }
+    length = strlen(name) + 1;
+    count = calloc(1, sizeof(*count) + length);
+    if (count != NULL) {
+        memcpy(count->name, name, length);
+        apr_hash_set(running->counts, count->name, APR_HASH_KEY_STRING, count);
+    }
+    return count;
+}
+
+/* The child if its server lets policyd count its calls, else NULL. */
+static const child_t *counted_child(const pd_running_t *running, const char *id)
+{
+    const child_t *child = id != NULL ? apr_hash_get(running->children, id, APR_HASH_KEY_STRING) : NULL;
+
+    return child != NULL && child->caps.server[0] != '\0' ? child : NULL;
+}
+
+/* The places that were taken at the decision become the run's. */
+static void take_places(pd_running_t *running, run_t *run)
+{
+    const child_t *child = counted_child(running, run->begin.child);
+    count_t *server = child != NULL ? count_get(running, child, NULL, 0) : NULL;
+    count_t *connection =
+        child != NULL ? count_get(running, child, run->begin.connection_id, 0) : NULL;
+
+    run->counts[0] = server != NULL ? &server->open : NULL;
+    run->counts[1] = connection != NULL ? &connection->open : NULL;
+}
+
+static void count_out(run_t *run)
+{
+    int i;
+
+    for (i = 0; i < 2; i++) {
+        if (run->counts[i] != NULL) {
+            --*run->counts[i];
+            run->counts[i] = NULL;
+        }
+    }
+}
+
+mcp_code_t pd_running_enter(pd_running_t *running, const char *child_id, const char *connection_id)
+{
+    const child_t *child = counted_child(running, child_id);
+    count_t *server = child != NULL ? count_get(running, child, NULL, 1) : NULL;
+    count_t *connection = child != NULL ? count_get(running, child, connection_id, 1) : NULL;
+
+    if (running->open >= MAX_OPEN || (child != NULL && (server == NULL || connection == NULL)) ||
+        (child != NULL && child->caps.server_calls > 0 &&
+         server->open >= child->caps.server_calls)) {
+        return MCP_CODE_OVERLOADED;
+    }
+    if (child != NULL && child->caps.connection_calls > 0 &&
+        connection->open >= child->caps.connection_calls) {
+        return MCP_CODE_RATE_LIMITED;
+    }
+    if (child != NULL) {
+        server->open++;
+        connection->open++;
+    }
+    return MCP_CODE_NONE;
+}
+
+void pd_running_leave(pd_running_t *running, const char *child_id, const char *connection_id)
+{
+    const child_t *child = counted_child(running, child_id);
+    count_t *server = child != NULL ? count_get(running, child, NULL, 0) : NULL;
+    count_t *connection = child != NULL ? count_get(running, child, connection_id, 0) : NULL;
+
+    if (server != NULL && connection != NULL) {
+        server->open--;
+        connection->open--;
+    }
+}
+
 pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t *begin)
 {
-    run_t *run;
+    run_t *run = run_new(seq, begin);
 
-    if (apr_hash_count(running->runs) >= MAX_TABLE) {
-        return PD_E_FULL;
-    }
-    run = run_new(seq, begin);
     if (run == NULL) {
         return PD_E_NOMEM;
     }
     apr_hash_set(running->runs, &run->seq, sizeof(run->seq), run);
     running->open++;
+    take_places(running, run);
     return PD_OK;
+}
+
+/* Forgets the attempt that ended first. */
+static void forget_first(pd_running_t *running)
+{
+    run_t *run = running->first_ended;
+
+    running->first_ended = run->later;
+    if (running->first_ended == NULL) {
+        running->last_ended = NULL;
+    }
+    running->ended--;
+    apr_hash_set(running->runs, &run->seq, sizeof(run->seq), NULL);
+    free(run);
+}
+
+/* An open attempt has its end on record: it is remembered for a while, in the order of ending. */
+static void remember(pd_running_t *running, run_t *run)
+{
+    running->open--;
+    count_out(run);
+    run->forget = pd_boot_in(KEEP_MS);
+    run->later = NULL;
+    if (running->last_ended != NULL) {
+        running->last_ended->later = run;
+    } else {
+        running->first_ended = run;
+    }
+    running->last_ended = run;
+    running->ended++;
 }
 
 int pd_running_count(const pd_running_t *running)
@@ -195,14 +329,14 @@ void pd_running_seen(pd_running_t *running, const char *id)
     child->seen = pd_boot_now();
 }
 
-void pd_running_child(pd_running_t *running, const char *id, int64_t max_calls)
+void pd_running_child(pd_running_t *running, const char *id, const pd_running_caps_t *caps)
 {
     child_t *child;
 
     pd_running_seen(running, id);
     child = apr_hash_get(running->children, id, APR_HASH_KEY_STRING);
     if (child != NULL) {
-        child->max_calls = max_calls;
+        child->caps = *caps;
     }
 }
 
@@ -227,9 +361,8 @@ static void end_done(pd_status_t status, int64_t seq, void *baton)
     (void)seq;
     if (run != NULL && run->state == RUN_ENDING) {
         run->state = status == PD_OK ? ending->then : ending->before;
-        if (status == PD_OK) {
-            run->forget = pd_boot_in(KEEP_MS);
-            running->open -= ending->before == RUN_OPEN;
+        if (status == PD_OK && ending->before == RUN_OPEN) {
+            remember(running, run);
         }
     }
     if (status == PD_OK) {
@@ -451,10 +584,19 @@ void pd_running_tick(pd_core_t *core, pd_running_t *running)
         } else if (run->state == RUN_OPEN && (run->deadline.us < now_us ||
                                               child_is_dead(running, run->begin.child, now_us))) {
             interrupt(core, run);
-        } else if ((run->state == RUN_ENDED || run->state == RUN_INTERRUPTED) &&
-                   run->forget.us < now_us) {
-            apr_hash_set(running->runs, &run->seq, sizeof(run->seq), NULL);
-            free(run);
+        }
+    }
+    /* one whose late end is on its way stays first until that is on record */
+    while (running->first_ended != NULL && running->first_ended->state != RUN_ENDING &&
+           (running->first_ended->forget.us < now_us || running->ended > MAX_ENDED)) {
+        forget_first(running);
+    }
+    for (i = apr_hash_first(NULL, running->counts); i != NULL; i = apr_hash_next(i)) {
+        count_t *count = apr_hash_this_val(i);
+
+        if (count->open <= 0) {
+            apr_hash_set(running->counts, count->name, APR_HASH_KEY_STRING, NULL);
+            free(count);
         }
     }
     for (i = apr_hash_first(NULL, running->children); i != NULL; i = apr_hash_next(i)) {

@@ -17,8 +17,20 @@ pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t
 int pd_running_count(const pd_running_t *running);
 /* A hello or beat of a child: it lives. */
 void pd_running_seen(pd_running_t *running, const char *child);
-/* How many calls a child may run at once (hello's max_calls); 0: unknown. */
-void pd_running_child(pd_running_t *running, const char *child, int64_t max_calls);
+/* Caps that policyd keeps for a server whose children can't count together (prefork), from hello. */
+typedef struct pd_running_caps {
+    char server[MCP_MAX_ID + 1]; /* "" : its children count for themselves */
+    int64_t server_calls;        /* running at once in all children; 0: no cap */
+    int64_t connection_calls;    /* of them, on one connection; 0: no cap */
+} pd_running_caps_t;
+
+/* A child said hello. */
+void pd_running_child(pd_running_t *running, const char *child, const pd_running_caps_t *caps);
+/* Takes a place for one more call of this child on this connection: NONE, or OVERLOADED or RATE_LIMITED
+ * where there is none (decisions 6.4). The place goes over to the attempt with pd_running_add(); a
+ * begin that is not recorded gives it back. */
+mcp_code_t pd_running_enter(pd_running_t *running, const char *child, const char *connection_id);
+void pd_running_leave(pd_running_t *running, const char *child, const char *connection_id);
 /* Once a second. */
 void pd_running_tick(pd_core_t *core, pd_running_t *running);
 

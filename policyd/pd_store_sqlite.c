@@ -212,8 +212,8 @@ void pd_store_close(pd_store_t **store)
     if (gone == NULL) {
         return;
     }
-    *store = NULL;
     pd_store_threads_stop(gone);
+    *store = NULL; /* only now: completions that have just run may have submitted through it */
     pd_checkpoint_stop(&gone->checkpoint);
     for (i = 0; i < PD_STORE_JOB_THREADS; i++) {
         pd_sqlite_close(&gone->jobs[i].conn.db);

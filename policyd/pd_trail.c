@@ -303,12 +303,12 @@ void pd_trail_close(pd_trail_t **trail)
     if (gone == NULL) {
         return;
     }
-    *trail = NULL;
     pd_writer_stop(&gone->writer);
     if (gone->queue != NULL) {
         pd_queue_close(gone->queue);
         pd_trail_reap(gone); /* what they append now is refused as closed */
     }
+    *trail = NULL; /* only now: those completions may have appended through it */
     pd_checkpoint_stop(&gone->checkpoint);
     pd_sqlite_close(&gone->db);
     pd_queue_free(&gone->queue);

@@ -25,7 +25,10 @@ static const mcp_field_t fields_hello[] = {{"version_min", MCP_F_INT, 1, 65535},
                                            {"software", MCP_F_STRING, 1, 64},
                                            {"child", MCP_F_STRING, 1, MCP_MAX_ID},
                                            {"resources", MCP_F_STRINGS, 0, 64},
-                                           {"max_calls", MCP_F_INT, 0, 1000000}};
+                                           {"max_calls", MCP_F_INT, 0, 1000000},
+                                           {"server", MCP_F_STRING, 0, MCP_MAX_ID},
+                                           {"server_calls", MCP_F_INT, 0, 1000000},
+                                           {"connection_calls", MCP_F_INT, 0, 1000000}};
 
 static const mcp_field_t fields_hello_reply[] = {{"version", MCP_F_INT, 1, 65535},
                                                  {"software", MCP_F_STRING, 1, 64},

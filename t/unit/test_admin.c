@@ -40,6 +40,7 @@ typedef struct world {
     char heard[1 << 16];
     size_t heard_bytes;
     int has_ended;
+    int is_deaf; /* the step reads by itself */
     mcp_code_t verdict; /* of access */
     pd_invoke_fn *later; /* an operation that has not ended */
     void *later_baton;
@@ -175,7 +176,7 @@ static int connect_client(const world_t *world)
 
 static void hear(world_t *world)
 {
-    while (world->client >= 0 && world->heard_bytes < sizeof world->heard - 1) {
+    while (!world->is_deaf && world->client >= 0 && world->heard_bytes < sizeof world->heard - 1) {
         ssize_t got = recv(world->client, world->heard + world->heard_bytes,
                            sizeof world->heard - 1 - world->heard_bytes, 0);
 
@@ -656,13 +657,8 @@ static size_t big_bytes;
 static void big_step(world_t *world)
 {
     char buf[65536];
-    ssize_t got;
+    ssize_t got = world->steps < 20 ? 0 : recv(world->client, buf, sizeof buf, 0);
 
-    world->heard_bytes = 0; /* hear() takes the rest */
-    if (world->steps < 20) {
-        return;
-    }
-    got = recv(world->client, buf, sizeof buf, 0);
     while (got > 0) {
         big_bytes += (size_t)got;
         if (buf[got - 1] == '\n') {
@@ -673,38 +669,15 @@ static void big_step(world_t *world)
     }
 }
 
-static void on_big(void *baton)
-{
-    world_t *world = baton;
-
-    big_step(world);
-    world->steps++;
-    if (world->is_done) {
-        pd_loop_stop(world->core.loop);
-    }
-}
-
-static void nothing(world_t *world)
-{
-    (void)world;
-}
-
 static void a_large_answer_waits_for_a_slow_reader(void **state)
 {
     world_t *world = *state;
-    int fd = dup(world->client);
 
-    /* hear() must not read: it gets no descriptor, on_big() does */
-    assert_true(fd >= 0);
-    say(world, CALL("1", "big__get", ""));
-    (void)close(world->client);
-    world->client = -1;
+    world->is_deaf = 1;
     big_bytes = 0;
-    assert_true(pd_loop_every(world->core.loop, 1, on_big, world) > 0);
-    world->client = fd;
-    world->heard_bytes = sizeof world->heard; /* full: hear() leaves the bytes alone */
-    run(world, nothing);
-    assert_true(big_bytes > 3000000);
+    say(world, CALL("1", "big__get", ""));
+    run(world, big_step);
+    assert_int_equal(big_bytes, 3000000 + strlen("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"big\":\"\"}}\n"));
 }
 
 /* --- listening ------------------------------------------------------------- */

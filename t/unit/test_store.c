@@ -1,92 +1,9 @@
-/* The policy store: units, lanes, revisions, and what it refuses to open. */
-#include "../../policyd/pd_store.h"
+/* The policy store: units, lanes and revisions. */
+#include "store_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <apr_general.h>
-#include <cmocka.h>
-#include <sqlite3.h>
-
-#define WATCHDOG_MS 60000
-
-typedef struct fixture {
-    char dir[256];
-    int wake_fd;
-    pd_store_t *store;
-    char why[512];
-} fixture_t;
-
-static void wake(void *baton)
-{
-    const fixture_t *fix = baton;
-    uint64_t one = 1;
-
-    assert_int_equal(write(fix->wake_fd, &one, sizeof(one)), sizeof(one));
-}
-
-static void open_store(fixture_t *fix)
-{
-    pd_status_t status =
-        pd_store_open(fix->dir, wake, fix, &fix->store, fix->why, sizeof(fix->why));
-
-    if (status != PD_OK) {
-        print_message("%s\n", fix->why);
-    }
-    assert_int_equal(status, PD_OK);
-}
-
-static int set_up(void **state)
-{
-    const char *tmp = getenv("TMPDIR");
-    fixture_t *fix = calloc(1, sizeof(*fix));
-
-    assert_non_null(fix);
-    (void)snprintf(fix->dir, sizeof(fix->dir), "%s/mcp-store-XXXXXX", tmp == NULL ? "/tmp" : tmp);
-    assert_non_null(mkdtemp(fix->dir));
-    fix->wake_fd = eventfd(0, EFD_CLOEXEC);
-    assert_true(fix->wake_fd >= 0);
-    open_store(fix);
-    *state = fix;
-    return 0;
-}
-
-static void in_dir(const fixture_t *fix, const char *file, char *path)
-{
-    (void)snprintf(path, 512, "%s/%s", fix->dir, file);
-}
-
-static int tear_down(void **state)
-{
-    static const char *const files[] = {"policy.db", "policy.db-wal", "policy.db-shm",
-                                        "policyd.lock"};
-    fixture_t *fix = *state;
-    char path[512];
-    size_t i;
-
-    pd_store_close(&fix->store);
-    for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        in_dir(fix, files[i], path);
-        (void)unlink(path);
-    }
-    assert_int_equal(rmdir(fix->dir), 0);
-    (void)close(fix->wake_fd);
-    free(fix);
-    return 0;
-}
 
 /* --- units as tables of steps --------------------------------------------- */
 
@@ -177,18 +94,6 @@ static void note_done(pd_status_t status, int64_t revision, void *baton)
     run->revision = revision;
     run->is_done = 1;
     run->order = ++order_of_completion;
-}
-
-static void wait_for(fixture_t *fix, const int *is_done)
-{
-    while (!*is_done) {
-        struct pollfd ready = {fix->wake_fd, POLLIN, 0};
-        uint64_t count;
-
-        assert_int_equal(poll(&ready, 1, WATCHDOG_MS), 1);
-        assert_int_equal(read(fix->wake_fd, &count, sizeof(count)), sizeof(count));
-        pd_store_reap(fix->store);
-    }
 }
 
 static void submit(fixture_t *fix, run_t *run)
@@ -361,31 +266,6 @@ static pd_status_t try_hostile_input(pd_tx_t *tx, void *baton)
     json_decref(doc);
     free(big);
     return PD_OK;
-}
-
-typedef struct unit_result {
-    pd_status_t status;
-    int is_done;
-} unit_result_t;
-
-static void unit_done(pd_status_t status, int64_t revision, void *baton)
-{
-    unit_result_t *result = baton;
-
-    (void)revision;
-    result->status = status;
-    result->is_done = 1;
-}
-
-static pd_status_t run_unit(fixture_t *fix, pd_lane_t lane, pd_unit_fn *unit)
-{
-    unit_result_t result = {PD_E_INTERNAL, 0};
-
-    assert_int_equal(pd_store_submit(fix->store, lane, pd_boot_in(WATCHDOG_MS), unit, unit_done,
-                                     &result),
-                     PD_OK);
-    wait_for(fix, &result.is_done);
-    return result.status;
 }
 
 static void names_off_their_bounds_are_refused(void **state)
@@ -602,19 +482,6 @@ static void changes_name_each_object_once_oldest_first(void **state)
     assert_int_equal(read_unit(*state, look_at_changes, &all, NULL), PD_OK);
     assert_int_equal(read_unit(*state, look_at_changes, &last, NULL), PD_OK);
     assert_int_equal(read_unit(*state, look_at_changes, &none, NULL), PD_OK);
-}
-
-static void with_sqlite(const fixture_t *fix, const char *sql)
-{
-    char path[512];
-    sqlite3 *db = NULL;
-
-    in_dir(fix, "policy.db", path);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
-        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-    }
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static void changes_that_are_no_longer_kept_are_not_passed_off_as_whole(void **state)
@@ -944,26 +811,31 @@ static void close_commits_what_is_queued_and_runs_its_completions(void **state)
     assert_true(has_member(fix, "mem_2"));
 }
 
-/* --- failing disks -------------------------------------------------------- */
-
-static pd_status_t insert_much(pd_tx_t *tx, void *baton)
+static void resubmit(pd_status_t status, int64_t revision, void *baton)
 {
-    char *big = malloc(300000);
-    json_t *doc;
-    pd_status_t status;
+    chain_t *chain = baton;
 
-    (void)baton;
-    if (big == NULL) {
-        return PD_E_NOMEM;
-    }
-    memset(big, 'x', 299999);
-    big[299999] = '\0';
-    doc = json_string(big);
-    status = pd_tx_insert(tx, "blob", "blo_1", NULL, doc, NULL);
-    json_decref(doc);
-    free(big);
-    return status;
+    (void)revision;
+    assert_int_equal(status, PD_OK);
+    assert_int_equal(pd_store_submit(chain->fix->store, PD_LANE_WRITE, pd_boot_in(WATCHDOG_MS),
+                                     do_nothing, second_done, chain),
+                     PD_E_CLOSED);
+    chain->is_done = 1;
 }
+
+static void a_completion_that_submits_during_close_is_refused(void **state)
+{
+    chain_t chain = {*state, 0};
+
+    assert_int_equal(pd_store_submit(chain.fix->store, PD_LANE_WRITE, pd_boot_in(WATCHDOG_MS),
+                                     do_nothing, resubmit, &chain),
+                     PD_OK);
+    pd_store_close(&chain.fix->store);
+    assert_true(chain.is_done);
+    assert_null(chain.fix->store);
+}
+
+/* --- failing disks -------------------------------------------------------- */
 
 static void a_full_disk_acknowledges_nothing_of_the_group_and_heals(void **state)
 {
@@ -1001,184 +873,6 @@ static void a_full_disk_acknowledges_nothing_of_the_group_and_heals(void **state
     assert_true(has_member(fix, "mem_1"));
 }
 
-/* --- what is refused ------------------------------------------------------ */
-
-static void expect_refusal(fixture_t *fix, pd_status_t want, const char *word)
-{
-    pd_store_t *other = NULL;
-
-    fix->why[0] = '\0';
-    assert_int_equal(pd_store_open(fix->dir, wake, fix, &other, fix->why, sizeof(fix->why)), want);
-    assert_null(other);
-    if (strstr(fix->why, word) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", fix->why, word);
-    }
-}
-
-static void a_second_opener_is_refused_until_the_first_has_closed(void **state)
-{
-    fixture_t *fix = *state;
-
-    expect_refusal(fix, PD_E_LOCKED, "policyd.lock");
-    pd_store_close(&fix->store);
-    open_store(fix);
-}
-
-static void a_newer_store_is_refused(void **state)
-{
-    fixture_t *fix = *state;
-
-    pd_store_close(&fix->store);
-    with_sqlite(fix, "PRAGMA user_version=999");
-    expect_refusal(fix, PD_E_NEWER, "newer policyd");
-    with_sqlite(fix, "PRAGMA user_version=1");
-    open_store(fix); /* refusing has not harmed it */
-}
-
-static void a_database_of_another_application_is_refused(void **state)
-{
-    fixture_t *fix = *state;
-
-    pd_store_close(&fix->store);
-    with_sqlite(fix, "PRAGMA application_id=77");
-    expect_refusal(fix, PD_E_CORRUPT, "another application");
-}
-
-static size_t read_file(const char *path, char *buf, size_t size)
-{
-    int fd = open(path, O_RDONLY);
-    ssize_t got;
-
-    assert_true(fd >= 0);
-    got = read(fd, buf, size);
-    assert_true(got > 0 && (size_t)got < size);
-    assert_int_equal(close(fd), 0);
-    return (size_t)got;
-}
-
-static void write_file(const char *path, const char *bytes, size_t count)
-{
-    int fd = open(path, O_WRONLY | O_TRUNC);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, count), count);
-    assert_int_equal(close(fd), 0);
-}
-
-static void a_damaged_store_is_refused(void **state)
-{
-    static const struct {
-        size_t from;
-        size_t bytes;
-    } cases[] = {
-        {0, 16}, {0, 4096}, {4096, 8192}, {131072, 8192}, /* last: in the middle of a document */
-    };
-    enum { ROOM = 4 * 1024 * 1024 };
-    fixture_t *fix = *state;
-    char *good = malloc(ROOM);
-    char *bad = malloc(ROOM);
-    char path[512];
-    size_t count;
-    size_t i;
-
-    assert_non_null(good);
-    assert_non_null(bad);
-    assert_int_equal(run_unit(fix, PD_LANE_WRITE, insert_much), PD_OK);
-    pd_store_close(&fix->store);
-    in_dir(fix, "policy.db", path);
-    count = read_file(path, good, ROOM);
-    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        assert_true(cases[i].from + cases[i].bytes < count);
-        memcpy(bad, good, count);
-        memset(bad + cases[i].from, 0xa5, cases[i].bytes);
-        write_file(path, bad, count);
-        expect_refusal(fix, PD_E_CORRUPT, "backup");
-    }
-    write_file(path, good, count);
-    open_store(fix);
-    free(good);
-    free(bad);
-}
-
-static void a_store_cut_short_is_refused(void **state)
-{
-    fixture_t *fix = *state;
-    char path[512];
-    struct stat st;
-
-    assert_int_equal(run_unit(fix, PD_LANE_WRITE, insert_much), PD_OK);
-    pd_store_close(&fix->store);
-    in_dir(fix, "policy.db", path);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(truncate(path, st.st_size / 8192 * 4096), 0);
-    expect_refusal(fix, PD_E_CORRUPT, "backup");
-}
-
-static void what_is_no_file_is_refused(void **state)
-{
-    fixture_t *fix = *state;
-    char path[512];
-
-    pd_store_close(&fix->store);
-    in_dir(fix, "policy.db", path);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(symlink("/dev/null", path), 0);
-    expect_refusal(fix, PD_E_INVALID, "regular file");
-}
-
-static void a_store_that_cannot_be_written_is_refused(void **state)
-{
-    fixture_t *fix = *state;
-    char path[512];
-    int code = 0;
-    pid_t child;
-
-    if (geteuid() != 0) {
-        skip(); /* only root can become a user who does not own the files */
-    }
-    pd_store_close(&fix->store);
-    in_dir(fix, "policyd.lock", path);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(chmod(fix->dir, 0777), 0);
-    child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        pd_store_t *other = NULL;
-        pd_status_t status;
-
-        if (setgid(65534) != 0 || setuid(65534) != 0) {
-            _exit(9);
-        }
-        status = pd_store_open(fix->dir, NULL, NULL, &other, fix->why, sizeof(fix->why));
-        _exit(status == PD_E_IO && strstr(fix->why, "policy.db") != NULL ? 0 : 1);
-    }
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
-}
-
-static void only_policyd_may_read_the_files(void **state)
-{
-    static const char *const files[] = {"policy.db", "policy.db-wal", "policy.db-shm",
-                                        "policyd.lock"};
-    fixture_t *fix = *state;
-    char path[512];
-    struct stat st;
-    size_t i;
-
-    for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        in_dir(fix, files[i], path);
-        assert_int_equal(stat(path, &st), 0);
-        assert_int_equal(st.st_mode & 07777, 0600);
-    }
-    /* A mode that somebody widened is narrowed at the next start. */
-    pd_store_close(&fix->store);
-    in_dir(fix, "policy.db", path);
-    assert_int_equal(chmod(path, 0644), 0);
-    open_store(fix);
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0600);
-}
-
 static void ids_sort_by_time_of_creation(void **state)
 {
     apr_pool_t *pool = NULL;
@@ -1198,8 +892,6 @@ static void ids_sort_by_time_of_creation(void **state)
     }
     apr_pool_destroy(pool);
 }
-
-#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
@@ -1225,15 +917,8 @@ int main(void)
         STORE_TEST(the_reading_lanes_cannot_write),
         STORE_TEST(a_completion_may_submit_to_the_loop_lane_and_a_unit_may_not),
         STORE_TEST(close_commits_what_is_queued_and_runs_its_completions),
+        STORE_TEST(a_completion_that_submits_during_close_is_refused),
         STORE_TEST(a_full_disk_acknowledges_nothing_of_the_group_and_heals),
-        STORE_TEST(a_second_opener_is_refused_until_the_first_has_closed),
-        STORE_TEST(a_newer_store_is_refused),
-        STORE_TEST(a_database_of_another_application_is_refused),
-        STORE_TEST(a_damaged_store_is_refused),
-        STORE_TEST(a_store_cut_short_is_refused),
-        STORE_TEST(what_is_no_file_is_refused),
-        STORE_TEST(a_store_that_cannot_be_written_is_refused),
-        STORE_TEST(only_policyd_may_read_the_files),
         cmocka_unit_test(ids_sort_by_time_of_creation),
     };
 
