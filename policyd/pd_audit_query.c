@@ -11,12 +11,13 @@
 #define LIMIT_MAX    1000
 #define TIME_BYTES   32
 
+/* What a reader looks for first stands first: tables show columns from the left until the line is full. */
 #define COLUMNS                                                                                    \
-    "seq, audit_id, time, time_us, ended_us, member, member_id, member_name, role, grant_id,"      \
-    " client, actor, surface, operation, tool, via, connector, connection, connection_id,"         \
-    " classification, approved, arg_names, arg_count, arg_unknown, outcome, error_code,"           \
-    " upstream_status, duration_us, request_bytes, response_bytes, redactions, trace_id,"          \
-    " revision, detail"
+    "time, member, tool, connection, outcome, error_code, upstream_status, duration_us,"           \
+    " arg_names, arg_count, surface, audit_id, operation, classification, approved, via,"          \
+    " connector, client, actor, role, member_id, member_name, grant_id, connection_id,"            \
+    " arg_unknown, request_bytes, response_bytes, redactions, trace_id, revision, detail, seq,"    \
+    " time_us, ended_us"
 
 /* A filter's parameter has a number of its own, so that clauses can be left out freely. */
 typedef struct clause {

@@ -252,11 +252,11 @@ static pd_status_t take_allow_line(const char *file, unsigned number, const char
     while (bytes > 0 && strchr(" \t\r", line[bytes - 1]) != NULL && line[bytes - 1] != '\0') {
         bytes--;
     }
-    /* '#' is a letter of Z85 too: a line is a comment if what begins with it has no key's length */
+    /* '#' is a letter of Z85 too, but no key begins with it: its value would leave 32 bits */
     while (chars < bytes && line[chars] != ' ' && line[chars] != '\t') {
         chars++;
     }
-    if (bytes == 0 || (*line == '#' && chars != KEY_CHARS)) {
+    if (bytes == 0 || *line == '#') {
         return PD_OK;
     }
     if (chars == KEY_CHARS) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../proto/mcp_body.h"
 #include "pd_blob.h"
 #include "pd_keys.h"
 #include "pd_log.h"
@@ -14,15 +15,43 @@
 #define POLL_S      5 /* how often a change made elsewhere is looked for (decisions 4.1) */
 #define BLOBS_S     15
 #define DEADLINE_MS 10000
+#define MEMBER_PAGE 500
 
 typedef struct following {
     pd_core_t *core;
     pd_snapshot_t *made;
 } following_t;
 
+/* The side table of emails may be new (audit.db was removed): everybody is told to it again at start. */
+static pd_status_t tell_members(pd_core_t *core, pd_tx_t *tx)
+{
+    const char *after = NULL;
+
+    for (;;) {
+        apr_array_header_t *page = NULL;
+        pd_status_t status = pd_tx_list(tx, "member", NULL, after, MEMBER_PAGE, &page);
+        int i;
+
+        for (i = 0; status == PD_OK && i < page->nelts; i++) {
+            const pd_object_t *member = APR_ARRAY_IDX(page, i, pd_object_t *);
+
+            after = member->id;
+            pd_audit_member(core->audit, member->id, mcp_json_str(member->doc, "email"),
+                            mcp_json_str(member->doc, "name"));
+        }
+        if (status != PD_OK || page->nelts < MEMBER_PAGE) {
+            return status;
+        }
+    }
+}
+
 static pd_status_t load_unit(pd_tx_t *tx, void *baton)
 {
-    return pd_snapshot_load(tx, &((following_t *)baton)->made);
+    following_t *following = baton;
+    pd_status_t status = pd_snapshot_load(tx, &following->made);
+
+    return status == PD_OK && following->core->audit != NULL ? tell_members(following->core, tx)
+                                                             : status;
 }
 
 static pd_status_t follow_unit(pd_tx_t *tx, void *baton)
@@ -130,6 +159,23 @@ void pd_policy_free(pd_core_t *core)
     core->policy = NULL;
 }
 
+/* The copy thread does not log: a copy that fails, and one that is well again, are told here, once each. */
+static void watch_audit(pd_core_t *core)
+{
+    pd_status_t health = pd_audit_health(core->audit, NULL);
+
+    if (health == core->policy->audit_health) {
+        return;
+    }
+    core->policy->audit_health = health;
+    if (health == PD_OK) {
+        pd_log(PD_LOG_NOTICE, 142, "audit.db follows the trail again");
+    } else {
+        pd_log(PD_LOG_WARNING, 143, "audit.db does not follow the trail: %s; the trail itself is written",
+               pd_status_text(health));
+    }
+}
+
 void pd_policy_tick(pd_core_t *core)
 {
     pd_policy_t *policy = core->policy;
@@ -139,6 +185,9 @@ void pd_policy_tick(pd_core_t *core)
     if (policy->ticks % POLL_S == 0) {
         (void)follow(core, follow_unit); /* logged where it fails; tried again in POLL_S */
         pd_keys_tick(core, policy->keys);
+        if (core->audit != NULL) {
+            watch_audit(core);
+        }
     }
     if (policy->ticks % BLOBS_S == 0) {
         pd_blobs_tick(policy->blobs);

@@ -19,6 +19,7 @@ typedef struct pd_policy {
     struct pd_running *running;
     struct pd_keys *keys;
     int ticks;            /* seconds since start */
+    pd_status_t audit_health; /* of the query copy, as last told */
     char *first_resource; /* the first endpoint that a child named in its hello, or NULL */
 } pd_policy_t;
 

@@ -232,7 +232,7 @@ static void a_list_of_keys_is_read_strictly(void **state)
         {"# nothing\n\n  \t\n", 0},
         {"rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7\n", 1},
         {"  rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7 httpd of host a\r\n# x", 1},
-        {"#q:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7 a key may begin with a hash\n", 1},
+        {"#q:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7 as long as a key, and a comment\n", 0},
         {"rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf\n", -1},
         {"rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf77\n", -1},
         {"rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf\"\n", -1},
