@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <apr_strings.h>
 #include <apr_time.h>
@@ -19,6 +20,7 @@
 #define MAX_RUNNING   4096
 #define BEAT_BUDGET_MS 200
 #define RESEND_PAUSE_US 20000
+#define RING_MAX_MS   3600000 /* policyd makes a key the current one only after all children had twice the time to hear of it */
 #define AUDIT_BYTES   (MCP_MAX_ID + 1)
 
 struct mcp_ask {
@@ -28,11 +30,26 @@ struct mcp_ask {
     pthread_mutex_t mutex; /* guards the rest; never held across I/O */
     uint64_t generation;   /* 0: hello is due */
     mcp_ring_t ring;
-    apr_time_t last_beat;
+    int64_t greeted_ms;    /* when the ring came */
+    int64_t last_beat_ms;  /* 0: never */
     int is_beating;
     int running_count;
     char (*running)[AUDIT_BYTES];
 };
+
+/* The boot clock: budgets and durations must not follow a wall clock that is set. */
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t now_ms(void)
+{
+    return now_us() / 1000;
+}
 
 static json_t *greeting(const char *child, const mcp_ask_identity_t *identity)
 {
@@ -112,19 +129,26 @@ static apr_status_t not_understood(mcp_err_t *err, apr_pool_t *pool, const char 
     return MCP_STATUS_REFUSED;
 }
 
-static apr_status_t hello(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err)
+/* Hello at `endpoint` (-1: any). The generation of the policyd that answered, and where. */
+static apr_status_t hello(mcp_ask_t *ask, int endpoint, int64_t budget_ms, apr_pool_t *pool,
+                          uint64_t *ret_generation, int *ret_endpoint, mcp_err_t *err)
 {
     mcp_link_reply_t reply;
     mcp_ring_t ring;
     apr_status_t status;
+    json_int_t version;
 
-    status = mcp_link_ask(ask->link, MCP_KIND_HELLO, ask->greeting, 0, -1, budget_ms, pool, &reply, NULL,
-                          err);
+    status = mcp_link_ask(ask->link, MCP_KIND_HELLO, ask->greeting, 0, endpoint, budget_ms, pool, &reply,
+                          NULL, err);
     if (status != APR_SUCCESS) {
         return status;
     }
     if ((reply.frame.flags & MCP_FLAG_ERROR) != 0) {
         return not_understood(err, pool, mcp_json_str(reply.body, "message"));
+    }
+    version = mcp_json_int(reply.body, "version", 0);
+    if (version < (json_int_t)MCP_VERSION_MIN || version > (json_int_t)MCP_VERSION) {
+        return not_understood(err, pool, "policyd speaks another version of the protocol");
     }
     status = mcp_seal_ring(json_object_get(reply.body, "keys"), &ring, pool, err);
     if (status != APR_SUCCESS) {
@@ -133,57 +157,83 @@ static apr_status_t hello(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, m
     (void)pthread_mutex_lock(&ask->mutex);
     ask->generation = reply.frame.generation;
     ask->ring = ring;
+    ask->greeted_ms = now_ms();
     (void)pthread_mutex_unlock(&ask->mutex);
     mcp_wipe(&ring, sizeof(ring));
+    *ret_generation = reply.frame.generation;
+    *ret_endpoint = reply.endpoint;
     return APR_SUCCESS;
 }
 
-/* One question with the generation of the day; after hello_required says hello and asks once more, which is safe for every kind. */
+/* Hello is due again, unless another thread has said it meanwhile. */
+static void forget_generation(mcp_ask_t *ask, uint64_t generation)
+{
+    (void)pthread_mutex_lock(&ask->mutex);
+    if (ask->generation == generation) {
+        ask->generation = 0;
+    }
+    (void)pthread_mutex_unlock(&ask->mutex);
+}
+
+/* One question with the generation of the day; after hello_required says hello to the policyd that asked for it and asks it once more,
+ * which is safe for every kind. */
 static apr_status_t question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
-                             int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret, int *was_sent,
+                             int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
                              mcp_err_t *err)
 {
-    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    int64_t until_ms = now_ms() + budget_ms;
     apr_status_t status = APR_SUCCESS;
     int rounds;
 
     for (rounds = 0; rounds < 2; rounds++) {
-        int64_t left = apr_time_as_msec(until - apr_time_now());
-        mcp_code_t code;
+        uint64_t generation = known_generation(ask);
 
-        if (known_generation(ask) == 0) {
-            status = hello(ask, left, pool, err);
-            left = apr_time_as_msec(until - apr_time_now());
+        if (generation == 0) {
+            status = hello(ask, endpoint, until_ms - now_ms(), pool, &generation, &endpoint, err);
         }
         if (status == APR_SUCCESS) {
-            status = mcp_link_ask(ask->link, kind, body, known_generation(ask), endpoint, left, pool,
-                                  ret, was_sent, err);
+            status = mcp_link_ask(ask->link, kind, body, generation, endpoint, until_ms - now_ms(), pool,
+                                  ret, NULL, err);
         }
-        if (status != APR_SUCCESS || (ret->frame.flags & MCP_FLAG_ERROR) == 0) {
+        if (status != APR_SUCCESS || (ret->frame.flags & MCP_FLAG_ERROR) == 0 ||
+            mcp_code_from_text(mcp_json_str(ret->body, "code")) != MCP_CODE_HELLO_REQUIRED) {
             return status;
         }
-        code = mcp_code_from_text(mcp_json_str(ret->body, "code"));
-        if (code != MCP_CODE_HELLO_REQUIRED) {
-            return APR_SUCCESS;
-        }
-        (void)pthread_mutex_lock(&ask->mutex);
-        ask->generation = 0;
-        (void)pthread_mutex_unlock(&ask->mutex);
-        if (was_sent != NULL) {
-            *was_sent = 0; /* nothing was recorded */
-        }
+        forget_generation(ask, generation);
+        endpoint = ret->endpoint;
     }
     return not_understood(err, pool, "policyd restarts again and again");
+}
+
+typedef enum ring_state { RING_NONE, RING_OLD, RING_FRESH } ring_state_t;
+
+static ring_state_t ring_state(mcp_ask_t *ask)
+{
+    ring_state_t state = RING_FRESH;
+
+    (void)pthread_mutex_lock(&ask->mutex);
+    if (ask->generation == 0) {
+        state = RING_NONE;
+    } else if (now_ms() - ask->greeted_ms >= RING_MAX_MS) {
+        state = RING_OLD;
+    }
+    (void)pthread_mutex_unlock(&ask->mutex);
+    return state;
 }
 
 apr_status_t mcp_ask_ring(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_ring_t *ret,
                           mcp_err_t *err)
 {
-    if (known_generation(ask) == 0) {
-        apr_status_t status = hello(ask, budget_ms, pool, err);
+    ring_state_t state = ring_state(ask);
 
-        if (status != APR_SUCCESS) {
-            return status;
+    if (state != RING_FRESH) {
+        uint64_t generation = 0;
+        int endpoint = -1;
+        apr_status_t status = hello(ask, endpoint, budget_ms, pool, &generation, &endpoint,
+                                    state == RING_NONE ? err : NULL);
+
+        if (status != APR_SUCCESS && state == RING_NONE) {
+            return status; /* an old ring still opens and seals */
         }
     }
     (void)pthread_mutex_lock(&ask->mutex);
@@ -228,7 +278,7 @@ apr_status_t mcp_ask_resolve(mcp_ask_t *ask, const mcp_who_t *who, int64_t budge
     json_t *body = who_body(who);
     mcp_link_reply_t reply;
     apr_status_t status =
-        question(ask, MCP_KIND_RESOLVE, body, -1, budget_ms, pool, &reply, NULL, err);
+        question(ask, MCP_KIND_RESOLVE, body, -1, budget_ms, pool, &reply, err);
 
     json_decref(body);
     if (status != APR_SUCCESS) {
@@ -245,46 +295,68 @@ apr_status_t mcp_ask_resolve(mcp_ask_t *ask, const mcp_who_t *who, int64_t budge
     return APR_SUCCESS;
 }
 
+/* The part of a blob from *count on, appended to *bytes. */
+static apr_status_t blob_part(mcp_ask_t *ask, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                              char **bytes, size_t *count, int *ret_more, mcp_err_t *err)
+{
+    json_t *body = json_pack("{s:s,s:I}", "digest", digest, "offset", (json_int_t)*count);
+    mcp_link_reply_t reply;
+    apr_status_t status =
+        question(ask, MCP_KIND_BLOB_GET, body, -1, budget_ms, pool, &reply, err);
+    char *grown;
+
+    json_decref(body);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    if ((reply.frame.flags & MCP_FLAG_RAW) == 0) {
+        return not_understood(err, pool, "policyd does not have a blob that it named");
+    }
+    if (reply.raw_bytes == 0 || reply.raw_bytes > MCP_MAX_BLOB_BYTES - *count) {
+        return not_understood(err, pool, "a blob is too large, or a part of it is empty");
+    }
+    grown = realloc(*bytes, *count + reply.raw_bytes);
+    if (grown == NULL) {
+        return not_understood(err, pool, "out of memory");
+    }
+    *bytes = grown;
+    memcpy(grown + *count, reply.raw, reply.raw_bytes);
+    *count += reply.raw_bytes;
+    *ret_more = (reply.frame.flags & MCP_FLAG_MORE) != 0;
+    return APR_SUCCESS;
+}
+
 apr_status_t mcp_ask_blob(mcp_ask_t *ask, const char *digest, int64_t budget_ms, apr_pool_t *pool,
                           char **ret, size_t *ret_bytes, mcp_err_t *err)
 {
-    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    int64_t until_ms = now_ms() + budget_ms;
     char hex[MCP_DIGEST_HEX + 1];
     char *bytes = NULL;
     size_t count = 0;
+    apr_pool_t *part = NULL;
+    apr_status_t status = APR_SUCCESS;
     int more = 1;
 
-    while (more) {
-        json_t *body = json_pack("{s:s,s:I}", "digest", digest, "offset", (json_int_t)count);
-        mcp_link_reply_t reply;
-        apr_status_t status =
-            question(ask, MCP_KIND_BLOB_GET, body, -1,
-                     apr_time_as_msec(until - apr_time_now()), pool, &reply, NULL, err);
-        char *grown;
-
-        json_decref(body);
-        if (status == APR_SUCCESS && (reply.frame.flags & MCP_FLAG_RAW) == 0) {
-            status = not_understood(err, pool, "policyd does not have a blob that it named");
+    while (more && status == APR_SUCCESS) {
+        if (part != NULL) {
+            apr_pool_destroy(part); /* a blob has up to 64 parts of 1 MiB */
+            part = NULL;
         }
-        if (status == APR_SUCCESS && (count + reply.raw_bytes > MCP_MAX_BLOB_BYTES ||
-                                      (reply.raw_bytes == 0 && count == 0))) {
-            status = not_understood(err, pool, "a blob is too large or empty");
-        }
-        grown = status == APR_SUCCESS ? realloc(bytes, count + reply.raw_bytes) : NULL;
-        if (grown == NULL) {
-            free(bytes);
-            return status != APR_SUCCESS ? status : not_understood(err, pool, "out of memory");
-        }
-        bytes = grown;
-        memcpy(bytes + count, reply.raw, reply.raw_bytes);
-        count += reply.raw_bytes;
-        more = (reply.frame.flags & MCP_FLAG_MORE) != 0;
+        status = apr_pool_create(&part, pool) == APR_SUCCESS
+                     ? blob_part(ask, digest, until_ms - now_ms(), part, &bytes, &count, &more, err)
+                     : not_understood(err, pool, "out of memory");
     }
-    mcp_digest_hex(bytes, count, hex);
-    if (strcmp(hex, digest) != 0) {
+    if (status == APR_SUCCESS) {
+        mcp_digest_hex(bytes, count, hex);
+        if (strcmp(hex, digest) != 0) {
+            status = not_understood(err, pool, "a blob does not have its hash");
+        }
+    }
+    if (status != APR_SUCCESS) {
         free(bytes);
-        return not_understood(err, pool, "a blob does not have its hash");
+        return status; /* err's texts are of the last part's pool, which goes with `pool` */
     }
+    apr_pool_destroy(part);
     *ret = bytes;
     *ret_bytes = count;
     return APR_SUCCESS;
@@ -338,10 +410,10 @@ void mcp_ask_beat(mcp_ask_t *ask)
 
     (void)pthread_mutex_lock(&ask->mutex);
     is_due = !ask->is_beating &&
-             apr_time_now() - ask->last_beat >= apr_time_from_msec(MCP_BEAT_MS);
+             (ask->last_beat_ms == 0 || now_ms() - ask->last_beat_ms >= MCP_BEAT_MS);
     if (is_due) {
         ask->is_beating = 1;
-        ask->last_beat = apr_time_now();
+        ask->last_beat_ms = now_ms();
     }
     (void)pthread_mutex_unlock(&ask->mutex);
     if (!is_due) {
@@ -350,7 +422,7 @@ void mcp_ask_beat(mcp_ask_t *ask)
     if (apr_pool_create(&pool, NULL) == APR_SUCCESS) {
         body = json_pack("{s:s,s:o}", "child", ask->child, "running", running_ids(ask));
         /* a beat that fails is a beat missed: policyd allows for three */
-        (void)question(ask, MCP_KIND_CHILD_BEAT, body, -1, BEAT_BUDGET_MS, pool, &reply, NULL, NULL);
+        (void)question(ask, MCP_KIND_CHILD_BEAT, body, -1, BEAT_BUDGET_MS, pool, &reply, NULL);
         json_decref(body);
         apr_pool_destroy(pool);
     }
@@ -440,14 +512,14 @@ apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attem
     json_object_set_new(body, "child", json_string(ask->child));
     json_object_set_new(body, "tool", json_string(attempt->tool));
     json_object_set_new(body, "via", json_string(attempt->via));
-    json_object_set(body, "arg_names", attempt->arg_names);
+    json_object_set_new(body, "arg_names", json_incref(attempt->arg_names));
     json_object_set_new(body, "arg_count", json_integer((json_int_t)attempt->arg_count));
     json_object_set_new(body, "request_bytes", json_integer((json_int_t)attempt->request_bytes));
     json_object_set_new(body, "deadline_ms", json_integer((json_int_t)attempt->deadline_ms));
     if (attempt->trace_id != NULL) {
         json_object_set_new(body, "trace_id", json_string(attempt->trace_id));
     }
-    status = question(ask, MCP_KIND_CALL_BEGIN, body, -1, budget_ms, pool, &reply, NULL, err);
+    status = question(ask, MCP_KIND_CALL_BEGIN, body, -1, budget_ms, pool, &reply, err);
     json_decref(body);
     if (status != APR_SUCCESS) {
         return status;
@@ -458,7 +530,7 @@ apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attem
     memset(ret, 0, sizeof(*ret));
     ret->audit = mcp_json_str(reply.body, "audit");
     ret->endpoint = reply.endpoint;
-    ret->began = apr_time_now();
+    ret->began = now_us();
     denied = json_object_get(reply.body, "denied");
     ret->plan = json_object_get(reply.body, "plan");
     if (denied != NULL) {
@@ -480,7 +552,7 @@ static json_t *end_body(const mcp_ask_t *ask, const mcp_begun_t *begun, const mc
     json_t *body =
         json_pack("{s:s,s:s,s:s,s:I,s:I,s:I}", "audit", begun->audit, "child", ask->child, "outcome",
                   mcp_outcome_text(ended->outcome), "duration_us",
-                  (json_int_t)(apr_time_now() - begun->began), "request_bytes",
+                  (json_int_t)(now_us() - begun->began), "request_bytes",
                   (json_int_t)ended->request_bytes, "response_bytes", (json_int_t)ended->response_bytes);
 
     if (ended->code != MCP_CODE_NONE) {
@@ -492,31 +564,58 @@ static json_t *end_body(const mcp_ask_t *ask, const mcp_begun_t *begun, const mc
     return body;
 }
 
+/* What an offered end came to. */
+typedef enum offer { OFFER_RECORDED, OFFER_AGAIN, OFFER_NEVER } offer_t;
+
+/* A policyd that is busy, restarting or away may take it later; one that does not know the attempt, or does not understand us, never will. */
+static offer_t offer_end(mcp_ask_t *ask, const json_t *body, int endpoint, int64_t budget_ms,
+                         apr_pool_t *pool)
+{
+    mcp_link_reply_t reply;
+    apr_status_t status =
+        question(ask, MCP_KIND_CALL_END, body, endpoint, budget_ms, pool, &reply, NULL);
+
+    if (status != APR_SUCCESS) {
+        return status == MCP_STATUS_CLOSED ? OFFER_NEVER : OFFER_AGAIN;
+    }
+    if ((reply.frame.flags & MCP_FLAG_ERROR) == 0) {
+        return OFFER_RECORDED;
+    }
+    switch ((int)mcp_code_from_text(mcp_json_str(reply.body, "code"))) {
+    case MCP_CODE_NOT_FOUND:
+    case MCP_CODE_MALFORMED:
+    case MCP_CODE_TOO_LARGE:
+    case MCP_CODE_UNSUPPORTED:
+        return OFFER_NEVER;
+    default:
+        return OFFER_AGAIN;
+    }
+}
+
 apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_ended_t *ended,
                          int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err)
 {
-    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    int64_t until_ms = now_ms() + budget_ms;
     json_t *body = end_body(ask, begun, ended);
-    int is_recorded = 0;
-    apr_pool_t *round;
+    offer_t offer = OFFER_AGAIN;
+    apr_pool_t *round = NULL;
 
-    (void)apr_pool_create(&round, pool);
-    while (!is_recorded && apr_time_now() < until) {
-        mcp_link_reply_t reply;
-
+    if (body == NULL || apr_pool_create(&round, pool) != APR_SUCCESS) {
+        offer = OFFER_NEVER;
+    }
+    while (offer == OFFER_AGAIN && now_ms() < until_ms) {
         apr_pool_clear(round);
-        is_recorded = question(ask, MCP_KIND_CALL_END, body, begun->endpoint,
-                               apr_time_as_msec(until - apr_time_now()), round, &reply, NULL,
-                               NULL) == APR_SUCCESS &&
-                      (reply.frame.flags & MCP_FLAG_ERROR) == 0;
-        if (!is_recorded) {
+        offer = offer_end(ask, body, begun->endpoint, until_ms - now_ms(), round);
+        if (offer == OFFER_AGAIN) {
             apr_sleep(RESEND_PAUSE_US);
         }
     }
-    apr_pool_destroy(round);
+    if (round != NULL) {
+        apr_pool_destroy(round);
+    }
     json_decref(body);
     running_remove(ask, begun->audit);
-    if (is_recorded) {
+    if (offer == OFFER_RECORDED) {
         return APR_SUCCESS;
     }
     (void)mcp_err_set(err, pool, MCP_FAIL_TOOL, MCP_CODE_OUTCOME_UNRECORDED,

@@ -31,7 +31,7 @@ typedef struct mcp_ask_identity {
 apr_status_t mcp_ask_create(mcp_link_t *link, const mcp_ask_identity_t *identity, mcp_ask_t **ret);
 void mcp_ask_free(mcp_ask_t **ask);
 
-/* The ring, asked for with hello when it is not known yet. */
+/* The ring, asked for with hello when it is not known yet or an hour old. The caller wipes it. */
 apr_status_t mcp_ask_ring(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_ring_t *ret,
                           mcp_err_t *err);
 
@@ -67,7 +67,7 @@ typedef struct mcp_begun {
     json_t *plan;    /* freed and wiped with the pool */
     mcp_err_t denied;
     int endpoint;    /* `end` goes to where `begin` went */
-    apr_time_t began;
+    int64_t began;   /* boot clock, microseconds */
 } mcp_begun_t;
 
 /* Never resent once it may have been recorded. On success without denial the call counts as running until mcp_ask_end(). */
@@ -82,7 +82,8 @@ typedef struct mcp_ended {
     size_t response_bytes;
 } mcp_ended_t;
 
-/* Resent until recorded or budget_ms passed; then MCP_FAIL_TOOL with outcome_unrecorded and the audit id. */
+/* Resent until recorded, or budget_ms passed, or policyd says that it does not know the attempt, or the link is shut; then MCP_FAIL_TOOL with
+ * outcome_unrecorded and the audit id. */
 apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_ended_t *ended,
                          int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err);
 

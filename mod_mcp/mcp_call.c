@@ -40,6 +40,8 @@ static apr_status_t begin(call_t *call, const char *name, const char *via, mcp_e
     attempt.tool = name;
     attempt.via = via;
     attempt.arg_names = mcp_args_names(call->arguments, &attempt.arg_count);
+    attempt.request_bytes =
+        call->arguments != NULL ? json_dumpb(call->arguments, NULL, 0, JSON_COMPACT) : 0;
     attempt.deadline_ms = turn->terms->call_ms + MARGIN_MS;
     attempt.trace_id = turn->trace_id;
     status = mcp_ask_begin(turn->child->ask, &turn->who, &attempt, turn->terms->policy_ms, turn->pool,

@@ -48,6 +48,7 @@ typedef struct mcp_err {
     const char *permission; /* permission_denied: which */
     const char *audit;      /* audit id, may be NULL */
     const char *requested;  /* MCP_FAIL_VERSION: what was asked for */
+    int is_modern_only;     /* MCP_FAIL_VERSION: the endpoint serves no legacy revision */
 } mcp_err_t;
 
 /* Own status codes count up from APR_OS_START_USERERR; compared only inside our files. */

@@ -123,11 +123,13 @@ static const char *capability_data(const char *required, apr_pool_t *pool)
 }
 
 /* A legacy date put into `_meta` must not be told that legacy dates are fine: an obedient client
- * would loop (digest 2.3). Nor may a client of an endpoint that has legacy switched off, where a
- * legacy date or nothing is what was asked for. */
-static const char *version_data(const char *requested, apr_pool_t *pool)
+ * would loop (digest 2.3). Nor may a client of an endpoint that has legacy switched off, whatever
+ * it asked for. */
+static const char *version_data(const mcp_err_t *err, apr_pool_t *pool)
 {
-    int modern_only = requested == NULL || mcp_era_from_text(requested) != MCP_REV_NONE;
+    const char *requested = err->requested;
+    int modern_only = err->is_modern_only || requested == NULL ||
+                      mcp_era_from_text(requested) != MCP_REV_NONE;
     const char *text = requested != NULL ? requested : "";
     return apr_pstrcat(pool, "{\"supported\":", mcp_era_supported(NULL, modern_only, pool),
                        ",\"requested\":", mcp_rpc_quote(text, strlen(text), pool), "}", NULL);
@@ -138,7 +140,7 @@ static const char *rpc_data(const mcp_err_t *err, apr_pool_t *pool)
 {
     const char *members = "";
     if (err->fail == MCP_FAIL_VERSION)
-        return version_data(err->requested, pool);
+        return version_data(err, pool);
     if (err->fail == MCP_FAIL_CAPABILITY)
         return capability_data(err->requested, pool);
     if (err->code != MCP_CODE_NONE)

@@ -35,8 +35,8 @@ typedef struct mcp_answer {
  * Never fails: an err that is NULL or empty is answered as an internal error.
  *
  * Two members of err mean more to this room:
- * - requested: for MCP_FAIL_VERSION the version asked for (NULL or a legacy date: `supported` lists
- *   modern versions only); for the codes unknown_tool, restricted
+ * - requested: for MCP_FAIL_VERSION the version asked for (NULL or a legacy date, or with
+ *   err->is_modern_only any: `supported` lists modern versions only); for the codes unknown_tool, restricted
  *   and forbidden the tool's name as the caller sent it. These three give one and the same answer,
  *   -32602 "Unknown tool: NAME", whatever else err says; hint, audit and permission are left out.
  *   Without `requested`, a message that starts with "Unknown tool" is taken as it is.

@@ -64,11 +64,13 @@ static void log_refusal(const post_t *post, const mcp_err_t *err)
 static int send_refusal(post_t *post, const mcp_err_t *err, const char *id, const mcp_era_t *era)
 {
     request_rec *r = post->r;
+    mcp_err_t shown = *err;
     mcp_answer_t answer;
 
     log_refusal(post, err);
+    shown.is_modern_only = !post->terms.serves_legacy;
     memset(&answer, 0, sizeof(answer));
-    mcp_failure_answer(err, id, era, r->pool, &answer);
+    mcp_failure_answer(&shown, id, era, r->pool, &answer);
     if (answer.is_challenge) {
         apr_table_setn(r->err_headers_out, "WWW-Authenticate",
                        mcp_bearer_challenge(err, mcp_wellknown_url(post->conf, r->server, r->pool),
@@ -368,6 +370,11 @@ static int answer_batch(post_t *post, const mcp_rpc_body_t *body)
     int i;
 
     memset(&err, 0, sizeof(err));
+    if (!post->terms.serves_legacy) {
+        (void)mcp_err_set(&err, r->pool, MCP_FAIL_REQUEST, MCP_CODE_NONE, "post each message by itself",
+                          "Invalid request: this endpoint serves 2026-07-28 only, which has no batches");
+        return refuse(post, &err, NULL, NULL);
+    }
     status = mcp_turn_session(&post->turn, post->headers.session, &err);
     if (status == APR_SUCCESS) {
         status = mcp_era_check_batch(&post->headers, body,

@@ -19,7 +19,8 @@
 #include "../proto/mcp_hash.h"
 
 #define MAX_ENDPOINTS  8
-#define BACKOFF_MS     500 /* a silent endpoint is passed over so long, where there is another */
+#define BACKOFF_MS     500 /* a silent endpoint is passed over so long, where there is another; doubled each time */
+#define BACKOFF_MAX_MS 16000
 #define HANDSHAKE_MS   2000
 #define RECONNECT_MS   20
 #define RECONNECT_MAX_MS 500
@@ -33,6 +34,7 @@ typedef struct endpoint {
     char *address;
     idle_socket_t *idle;
     int64_t silent_until_ms; /* boot clock */
+    int64_t backoff_ms;      /* of the last silence; 0 after an answer */
 } endpoint_t;
 
 struct mcp_link {
@@ -42,9 +44,10 @@ struct mcp_link {
     int count;
     endpoint_t endpoints[MAX_ENDPOINTS];
     int max_sockets;
-    pthread_mutex_t mutex; /* guards idle lists, open, next_id, is_shut; never held across I/O */
+    pthread_mutex_t mutex; /* guards the endpoints' lists and silences and what follows; never held across I/O */
     pthread_cond_t returned;
     int open;        /* sockets that exist, idle or not */
+    int asking;      /* threads inside mcp_link_ask() */
     uint64_t next_id;
     int is_shut;
 };
@@ -67,20 +70,45 @@ static apr_status_t unavailable(mcp_err_t *err, apr_pool_t *pool, const char *lo
     return MCP_STATUS_REFUSED;
 }
 
+static apr_status_t closed(mcp_err_t *err, apr_pool_t *pool, const char *log)
+{
+    (void)unavailable(err, pool, log);
+    if (err != NULL) {
+        err->status = MCP_STATUS_CLOSED;
+    }
+    return MCP_STATUS_CLOSED;
+}
+
 /* --- the key file --------------------------------------------------------------- */
 
+/* 40 characters of the alphabet, each five of them a number of 32 bits: else libzmq refuses the key at every socket. */
 static int is_z85(const char *text, size_t bytes)
 {
     static const char alphabet[] =
         "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    uint64_t number = 0;
     size_t i;
 
+    if (bytes != 40) {
+        return 0;
+    }
     for (i = 0; i < bytes; i++) {
-        if (text[i] == '\0' || strchr(alphabet, text[i]) == NULL) {
+        const char *place = text[i] != '\0' ? strchr(alphabet, text[i]) : NULL;
+
+        if (place == NULL) {
+            return 0;
+        }
+        number = (i % 5 == 0 ? 0 : number * 85) + (uint64_t)(place - alphabet);
+        if (number > UINT32_MAX) {
             return 0;
         }
     }
-    return bytes == 40;
+    return 1;
+}
+
+static int is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* One line "name = value" into its member; 0 when it is not one of ours or is doubled. */
@@ -128,20 +156,19 @@ apr_status_t mcp_link_parse_keys(const char *text, size_t bytes, mcp_link_keys_t
 
         line++;
         at += length + 1;
-        while (length > 0 && (from[length - 1] == ' ' || from[length - 1] == '\r' ||
-                              from[length - 1] == '\t')) {
+        while (length > 0 && is_blank(from[length - 1])) {
             length--;
         }
         if (length == 0 || from[0] == '#') {
             continue;
         }
         name = equals != NULL ? (size_t)(equals - from) : 0;
-        while (name > 0 && from[name - 1] == ' ') {
+        while (name > 0 && is_blank(from[name - 1])) {
             name--;
         }
         if (equals != NULL) {
             equals++;
-            while ((size_t)(equals - from) < length && *equals == ' ') {
+            while ((size_t)(equals - from) < length && is_blank(*equals)) {
                 equals++;
             }
         }
@@ -170,6 +197,7 @@ apr_status_t mcp_link_parse_keys(const char *text, size_t bytes, mcp_link_keys_t
 apr_status_t mcp_link_create(const apr_array_header_t *endpoints, const mcp_link_keys_t *keys,
                              int max_sockets, apr_pool_t *pool, mcp_link_t **ret, mcp_err_t *err)
 {
+    pthread_condattr_t attributes;
     mcp_link_t *link;
     int i;
 
@@ -185,9 +213,16 @@ apr_status_t mcp_link_create(const apr_array_header_t *endpoints, const mcp_link
     link->max_sockets = max_sockets > 0 ? max_sockets : 1;
     mcp_random(&link->next_id, sizeof(link->next_id));
     (void)pthread_mutex_init(&link->mutex, NULL); /* default attributes: can't fail on Linux */
-    (void)pthread_cond_init(&link->returned, NULL);
+    (void)pthread_condattr_init(&attributes);      /* nor can these */
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&link->returned, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
     for (i = 0; i < endpoints->nelts; i++) {
         link->endpoints[i].address = strdup(APR_ARRAY_IDX(endpoints, i, const char *));
+        if (link->endpoints[i].address == NULL) {
+            mcp_link_close(link);
+            return unavailable(err, pool, "out of memory");
+        }
         link->count++;
     }
     link->context = zmq_ctx_new();
@@ -196,7 +231,8 @@ apr_status_t mcp_link_create(const apr_array_header_t *endpoints, const mcp_link
         return unavailable(err, pool, "no ZeroMQ context");
     }
     (void)zmq_ctx_set(link->context, ZMQ_IO_THREADS, 1);
-    (void)zmq_ctx_set(link->context, ZMQ_MAX_SOCKETS, link->max_sockets + 8);
+    /* closed ones keep their slot until libzmq's reaper is done: all may be made anew at once */
+    (void)zmq_ctx_set(link->context, ZMQ_MAX_SOCKETS, 2 * link->max_sockets + 8);
     *ret = link;
     return APR_SUCCESS;
 }
@@ -215,23 +251,28 @@ void mcp_link_shut(mcp_link_t *link)
 
 void mcp_link_close(mcp_link_t *link)
 {
+    int is_in_use;
     int i;
 
     if (link == NULL || link->pid != getpid()) {
         return;
     }
+    (void)pthread_mutex_lock(&link->mutex);
+    link->is_shut = 1;
     for (i = 0; i < link->count; i++) {
         while (link->endpoints[i].idle != NULL) {
             idle_socket_t *idle = link->endpoints[i].idle;
 
             link->endpoints[i].idle = idle->next;
-            (void)zmq_close(idle->socket);
+            (void)zmq_close(idle->socket); /* hands it to the reaper: no I/O of ours */
             free(idle);
             link->open--;
         }
     }
-    if (link->context != NULL && link->open > 0) {
-        return; /* a socket is still out: terminating would wait for it for ever; the process ends anyway */
+    is_in_use = link->open > 0 || link->asking > 0;
+    (void)pthread_mutex_unlock(&link->mutex);
+    if (is_in_use) {
+        return; /* terminating would wait for its socket for ever; the process ends anyway */
     }
     if (link->context != NULL) {
         (void)zmq_ctx_term(link->context);
@@ -289,39 +330,64 @@ static void *socket_new(mcp_link_t *link, int endpoint)
     return socket;
 }
 
-/* An idle socket of the endpoint or the right to make one; waits for either until the deadline.
+/* Waits for a socket to come back; 0 when the deadline has passed. Under the mutex. */
+static int wait_returned(mcp_link_t *link, int64_t deadline_ms)
+{
+    int64_t left = deadline_ms - now_ms();
+    struct timespec until;
+
+    if (left <= 0) {
+        return 0;
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += left / 1000;
+    until.tv_nsec += (left % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_cond_timedwait(&link->returned, &link->mutex, &until);
+    return 1;
+}
+
+/* The first idle socket of the endpoint, taken off its list, or NULL. Under the mutex. */
+static void *take_idle(mcp_link_t *link, int endpoint)
+{
+    idle_socket_t *idle = link->endpoints[endpoint].idle;
+    void *socket = NULL;
+
+    if (idle != NULL) {
+        link->endpoints[endpoint].idle = idle->next;
+        socket = idle->socket;
+        free(idle);
+    }
+    return socket;
+}
+
+/* An idle socket of the endpoint or the right to make one; waits for either until the deadline. Where all sockets there may be
+ * lie idle at other endpoints, one of those gives way: *ret_close is to be closed then.
  * *ret_socket NULL: make one. 0: none to be had. */
 static int checkout(mcp_link_t *link, int endpoint, int64_t deadline_ms, void **ret_socket,
-                    uint64_t *ret_id)
+                    void **ret_close, uint64_t *ret_id)
 {
     int got = 0;
+    int i;
 
+    *ret_close = NULL;
     (void)pthread_mutex_lock(&link->mutex);
     while (!got && !link->is_shut) {
-        idle_socket_t *idle = link->endpoints[endpoint].idle;
-        struct timespec until;
-        int64_t left = deadline_ms - now_ms();
-
-        if (idle != NULL) {
-            link->endpoints[endpoint].idle = idle->next;
-            *ret_socket = idle->socket;
-            free(idle);
-            got = 1;
-        } else if (link->open < link->max_sockets) {
+        *ret_socket = take_idle(link, endpoint);
+        got = *ret_socket != NULL;
+        if (!got && link->open < link->max_sockets) {
             link->open++;
-            *ret_socket = NULL;
             got = 1;
-        } else if (left <= 0) {
+        }
+        for (i = 0; !got && i < link->count; i++) {
+            *ret_close = take_idle(link, i);
+            got = *ret_close != NULL;
+        }
+        if (!got && !wait_returned(link, deadline_ms)) {
             break;
-        } else {
-            (void)clock_gettime(CLOCK_REALTIME, &until);
-            until.tv_sec += left / 1000;
-            until.tv_nsec += (left % 1000) * 1000000;
-            if (until.tv_nsec >= 1000000000) {
-                until.tv_sec++;
-                until.tv_nsec -= 1000000000;
-            }
-            (void)pthread_cond_timedwait(&link->returned, &link->mutex, &until);
         }
     }
     *ret_id = link->next_id++;
@@ -343,6 +409,7 @@ static void checkin(mcp_link_t *link, int endpoint, void *socket, int is_clean)
         idle->next = link->endpoints[endpoint].idle;
         link->endpoints[endpoint].idle = idle;
         link->endpoints[endpoint].silent_until_ms = 0;
+        link->endpoints[endpoint].backoff_ms = 0;
     } else {
         link->open--;
     }
@@ -350,20 +417,25 @@ static void checkin(mcp_link_t *link, int endpoint, void *socket, int is_clean)
     (void)pthread_mutex_unlock(&link->mutex);
 }
 
-/* The endpoint to ask: the first that was not silent lately, else the one that was silent longest ago. */
-static int choose(mcp_link_t *link)
+/* The endpoint to ask, of those whose bit is not in `tried`: the first that was not silent lately, else the one whose silence
+ * ends first. */
+static int choose(mcp_link_t *link, unsigned tried)
 {
     int64_t now = now_ms();
-    int best = 0;
+    int best = -1;
     int i;
 
     (void)pthread_mutex_lock(&link->mutex);
     for (i = 0; i < link->count; i++) {
+        if ((tried & (1u << i)) != 0) {
+            continue;
+        }
         if (link->endpoints[i].silent_until_ms <= now) {
             best = i;
             break;
         }
-        if (link->endpoints[i].silent_until_ms < link->endpoints[best].silent_until_ms) {
+        if (best < 0 ||
+            link->endpoints[i].silent_until_ms < link->endpoints[best].silent_until_ms) {
             best = i;
         }
     }
@@ -373,8 +445,17 @@ static int choose(mcp_link_t *link)
 
 static void mark_silent(mcp_link_t *link, int endpoint)
 {
+    endpoint_t *silent = &link->endpoints[endpoint];
+    int64_t now = now_ms();
+
     (void)pthread_mutex_lock(&link->mutex);
-    link->endpoints[endpoint].silent_until_ms = now_ms() + BACKOFF_MS;
+    if (silent->silent_until_ms <= now) { /* of several threads that waited for it the first counts */
+        silent->backoff_ms = silent->backoff_ms == 0 ? BACKOFF_MS : 2 * silent->backoff_ms;
+        if (silent->backoff_ms > BACKOFF_MAX_MS) {
+            silent->backoff_ms = BACKOFF_MAX_MS;
+        }
+        silent->silent_until_ms = now + silent->backoff_ms;
+    }
     (void)pthread_mutex_unlock(&link->mutex);
 }
 
@@ -404,13 +485,14 @@ static int wait_for(void *socket, short events, int64_t deadline_ms)
     }
 }
 
-static int send_question(void *socket, mcp_frame_t *frame, const char *body, int64_t deadline_ms)
+static int send_question(void *socket, mcp_frame_t *frame, const char *body, int64_t connect_ms,
+                         int64_t deadline_ms)
 {
     unsigned char header[MCP_HEADER_BYTES];
     int64_t left;
 
     /* with IMMEDIATE the socket is writable only when policyd is connected and has shaken hands */
-    if (!wait_for(socket, ZMQ_POLLOUT, deadline_ms)) {
+    if (!wait_for(socket, ZMQ_POLLOUT, connect_ms)) {
         return 0;
     }
     left = deadline_ms - now_ms();
@@ -476,13 +558,14 @@ static int take_body(zmq_msg_t *body, apr_pool_t *pool, mcp_link_reply_t *reply)
     return table != NULL && mcp_body_check(reply->body, table, count, NULL) == MCP_OK;
 }
 
-static int round_trip(void *socket, mcp_frame_t *frame, const char *text, int64_t deadline_ms,
-                      apr_pool_t *pool, mcp_link_reply_t *reply, int *was_sent)
+/* connect_ms: until when the endpoint may take to be there; deadline_ms: until when to answer. */
+static int round_trip(void *socket, mcp_frame_t *frame, const char *text, int64_t connect_ms,
+                      int64_t deadline_ms, apr_pool_t *pool, mcp_link_reply_t *reply, int *was_sent)
 {
     zmq_msg_t body;
     int is_sound;
 
-    if (!send_question(socket, frame, text, deadline_ms)) {
+    if (!send_question(socket, frame, text, connect_ms, deadline_ms)) {
         return 0;
     }
     *was_sent = 1;
@@ -496,59 +579,138 @@ static int round_trip(void *socket, mcp_frame_t *frame, const char *text, int64_
     return is_sound;
 }
 
+/* 1 when the link takes questions; then leave() follows. */
+static int enter(mcp_link_t *link)
+{
+    int is_open;
+
+    (void)pthread_mutex_lock(&link->mutex);
+    is_open = !link->is_shut;
+    link->asking += is_open;
+    (void)pthread_mutex_unlock(&link->mutex);
+    return is_open;
+}
+
+static int leave(mcp_link_t *link)
+{
+    int is_shut;
+
+    (void)pthread_mutex_lock(&link->mutex);
+    link->asking--;
+    is_shut = link->is_shut;
+    (void)pthread_mutex_unlock(&link->mutex);
+    return is_shut;
+}
+
+/* One question on its way. */
+typedef struct asking {
+    mcp_frame_t frame;
+    const char *text;
+    int64_t deadline_ms;
+    apr_pool_t *pool;
+    mcp_link_reply_t *reply;
+    int was_sent;
+    const char *why; /* it failed, for the log */
+} asking_t;
+
+/* Asks one endpoint; it has until connect_ms to be there. */
+static int ask_one(mcp_link_t *link, int endpoint, int64_t connect_ms, asking_t *asking)
+{
+    void *socket = NULL;
+    void *stale = NULL;
+    int is_sound;
+
+    if (!checkout(link, endpoint, asking->deadline_ms, &socket, &stale, &asking->frame.request_id)) {
+        asking->why = "all sockets to policyd are in use or the link is shut";
+        return 0;
+    }
+    if (stale != NULL) {
+        (void)zmq_close(stale);
+    }
+    if (socket == NULL) {
+        socket = socket_new(link, endpoint);
+    }
+    is_sound = socket != NULL && round_trip(socket, &asking->frame, asking->text, connect_ms,
+                                            asking->deadline_ms, asking->pool, asking->reply,
+                                            &asking->was_sent);
+    checkin(link, endpoint, socket, is_sound);
+    if (!is_sound) {
+        mark_silent(link, endpoint);
+        asking->why = asking->was_sent ? "policyd did not answer in time"
+                                       : "policyd can't be reached";
+    }
+    asking->reply->endpoint = endpoint;
+    return is_sound;
+}
+
+/* The endpoint named, or one after the other until one is there: each gets its share of the time left to be connected. What was
+ * sent is never sent again (anchors B9). */
+static int ask_any(mcp_link_t *link, int endpoint, asking_t *asking)
+{
+    int tries = endpoint >= 0 ? 1 : link->count;
+    unsigned tried = 0;
+    int is_sound = 0;
+
+    for (; tries > 0 && !is_sound && !asking->was_sent; tries--) {
+        int64_t now = now_ms();
+        int chosen = endpoint >= 0 ? endpoint : choose(link, tried);
+
+        if (now >= asking->deadline_ms) {
+            break;
+        }
+        tried |= 1u << chosen;
+        is_sound = ask_one(link, chosen, now + (asking->deadline_ms - now) / tries, asking);
+    }
+    return is_sound;
+}
+
 apr_status_t mcp_link_ask(mcp_link_t *link, mcp_kind_t kind, const json_t *body, uint64_t generation,
                           int endpoint, int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
                           int *ret_was_sent, mcp_err_t *err)
 {
-    int64_t deadline_ms = now_ms() + budget_ms;
     mcp_link_reply_t reply;
-    mcp_frame_t frame;
-    void *socket = NULL;
+    asking_t asking;
     size_t bytes = 0;
     char *text;
-    int was_sent = 0;
     int is_sound;
 
     if (ret_was_sent != NULL) {
         *ret_was_sent = 0;
     }
     if (link == NULL || link->pid != getpid()) {
-        return unavailable(err, pool, "the link is not open in this process");
+        return closed(err, pool, "the link is not open in this process");
     }
     text = mcp_json_text(body, &bytes);
     if (text == NULL || bytes > MCP_MAX_BODY_BYTES) {
         free(text);
         return unavailable(err, pool, "the question can't be written");
     }
-    memset(&reply, 0, sizeof(reply));
-    memset(&frame, 0, sizeof(frame));
-    if (endpoint < 0 || endpoint >= link->count) {
-        endpoint = choose(link);
-    }
-    if (!checkout(link, endpoint, deadline_ms, &socket, &frame.request_id)) {
+    if (!enter(link)) {
         free(text);
-        return unavailable(err, pool, "all sockets to policyd are in use or the link is shut");
+        return closed(err, pool, "the link is shut");
     }
-    if (socket == NULL) {
-        socket = socket_new(link, endpoint);
-    }
-    frame.version = MCP_VERSION;
-    frame.kind = (uint16_t)kind;
-    frame.body_bytes = (uint32_t)bytes;
-    frame.generation = generation;
-    is_sound = socket != NULL &&
-               round_trip(socket, &frame, text, deadline_ms, pool, &reply, &was_sent);
+    memset(&reply, 0, sizeof(reply));
+    memset(&asking, 0, sizeof(asking));
+    asking.frame.version = MCP_VERSION;
+    asking.frame.kind = (uint16_t)kind;
+    asking.frame.body_bytes = (uint32_t)bytes;
+    asking.frame.generation = generation;
+    asking.text = text;
+    asking.deadline_ms = now_ms() + budget_ms;
+    asking.pool = pool;
+    asking.reply = &reply;
+    asking.why = "there was no time left to ask policyd";
+    is_sound = ask_any(link, endpoint < link->count ? endpoint : -1, &asking);
     free(text);
-    checkin(link, endpoint, socket, is_sound);
     if (ret_was_sent != NULL) {
-        *ret_was_sent = was_sent;
+        *ret_was_sent = asking.was_sent;
+    }
+    if (leave(link) && !is_sound) {
+        return closed(err, pool, "the link is shut");
     }
     if (!is_sound) {
-        mark_silent(link, endpoint);
-        return unavailable(err, pool, was_sent ? "policyd did not answer in time"
-                                               : "policyd can't be reached");
+        return unavailable(err, pool, asking.why);
     }
-    reply.endpoint = endpoint;
     *ret = reply;
     return APR_SUCCESS;
 }

@@ -8,6 +8,7 @@
 #include <apr_time.h>
 
 #include "../proto/mcp_body.h"
+#include "../proto/mcp_hash.h"
 #include "mcp_failure.h"
 #include "mcp_tools.h"
 
@@ -72,6 +73,11 @@ static apr_status_t open_session(mcp_turn_t *turn, const mcp_era_t *era, const j
     free(text);
     if (status == APR_SUCCESS) {
         turn->session_id = mcp_seal_session(&ring, &session, turn->pool);
+        mcp_wipe(&ring, sizeof(ring));
+    }
+    if (status == APR_SUCCESS && turn->session_id == NULL) {
+        status = mcp_err_set(err, turn->pool, MCP_FAIL_INTERNAL, MCP_CODE_INTERNAL, NULL,
+                             "the session can't be opened");
     }
     return status;
 }

@@ -129,6 +129,7 @@ static const char *error_result(const mcp_response_t *response, const mcp_era_t 
     const char *head = mcp_failure_result_head(era, pool);
     const char *structured = "";
     const char *body = "";
+    int structured_body = response->body_bytes > 0 && is_structured(response, era, type);
 
     if (response->body_bytes > 0) {
         body = apr_pstrcat(pool, ",", body_block(response, era, type, pool), NULL);
@@ -137,9 +138,9 @@ static const char *error_result(const mcp_response_t *response, const mcp_era_t 
         structured = apr_psprintf(
             pool,
             ",\"structuredContent\":{\"error\":{\"code\":\"upstream_status\",\"message\":%s,\"status\":%d,"
-            "\"audit\":\"%s\"}%s%s}",
-            quoted, response->status, audit, is_structured(response, era, type) ? ",\"body\":" : "",
-            is_structured(response, era, type) ? response->body : "");
+            "\"audit\":%s}%s%s}",
+            quoted, response->status, mcp_rpc_quote(audit, strlen(audit), pool),
+            structured_body ? ",\"body\":" : "", structured_body ? response->body : "");
     }
     return apr_pstrcat(pool, "{", head, head[0] != '\0' ? "," : "",
                        "\"content\":[{\"type\":\"text\",\"text\":", quoted, "}", body,

@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 
 #include "../proto/mcp_body.h"
+#include "../proto/mcp_hash.h"
 #include "mcp_call.h"
 #include "mcp_failure.h"
 
@@ -27,10 +28,12 @@ static apr_status_t page_start(mcp_turn_t *turn, const json_t *params, int64_t *
                            "params.cursor must be a string");
     }
     status = mcp_ask_ring(turn->child->ask, turn->terms->policy_ms, turn->pool, &ring, err);
-    return status == APR_SUCCESS
-               ? mcp_unseal_cursor(&ring, json_string_value(cursor), turn->resolved.view,
-                                   turn->resolved.grant, turn->pool, ret, err)
-               : status;
+    if (status == APR_SUCCESS) {
+        status = mcp_unseal_cursor(&ring, json_string_value(cursor), turn->resolved.view,
+                                   turn->resolved.grant, turn->pool, ret, err);
+        mcp_wipe(&ring, sizeof(ring));
+    }
+    return status;
 }
 
 static apr_status_t next_cursor(mcp_turn_t *turn, int64_t offset, const char **ret, mcp_err_t *err)
@@ -44,6 +47,7 @@ static apr_status_t next_cursor(mcp_turn_t *turn, int64_t offset, const char **r
         return status;
     }
     sealed = mcp_seal_cursor(&ring, turn->resolved.view, turn->resolved.grant, offset, turn->pool);
+    mcp_wipe(&ring, sizeof(ring));
     if (sealed == NULL) {
         return mcp_err_set(err, turn->pool, MCP_FAIL_INTERNAL, MCP_CODE_INTERNAL, NULL,
                            "the list can't be continued");

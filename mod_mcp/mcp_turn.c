@@ -6,6 +6,8 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 
+#include "../proto/mcp_hash.h"
+
 apr_status_t mcp_turn_resolve(mcp_turn_t *turn, mcp_err_t *err)
 {
     apr_status_t status;
@@ -55,6 +57,7 @@ apr_status_t mcp_turn_session(mcp_turn_t *turn, const char *session_id, mcp_err_
     if (status == APR_SUCCESS) {
         status = mcp_unseal_session(&ring, session_id, grant, apr_time_now(), turn->pool,
                                     &turn->session, err);
+        mcp_wipe(&ring, sizeof(ring));
     }
     if (status == APR_SUCCESS) {
         turn->has_session = 1;
@@ -64,14 +67,26 @@ apr_status_t mcp_turn_session(mcp_turn_t *turn, const char *session_id, mcp_err_
     return status;
 }
 
+/* Lower-case hex digits at `text`, exactly `count`, not all zero where that means "none". */
+static int is_hex_id(const char *text, size_t count, int may_be_zero)
+{
+    return strspn(text, "0123456789abcdef") >= count && (may_be_zero || strspn(text, "0") < count);
+}
+
+/* W3C Trace Context, 3.2.2: version "-" trace-id "-" parent-id "-" flags. Version ff is none; a higher one than 00 may go on after
+ * another "-". Where any part is wrong the whole header is. */
 void mcp_turn_trace(mcp_turn_t *turn, const char *traceparent)
 {
-    static const char hex[] = "0123456789abcdef";
+    size_t bytes = traceparent != NULL ? strlen(traceparent) : 0;
+    int is_first;
 
-    /* version 00: "00-" 32 hex "-" 16 hex "-" 2 hex; an all-zero trace id is not one */
-    if (traceparent == NULL || strlen(traceparent) != 55 || strspn(traceparent, "0") != 2 ||
-        traceparent[2] != '-' || strspn(traceparent + 3, hex) != 32 || traceparent[35] != '-' ||
-        strspn(traceparent + 3, "0") == 32) {
+    if (bytes < 55 || !is_hex_id(traceparent, 2, 1) || strncmp(traceparent, "ff", 2) == 0) {
+        return;
+    }
+    is_first = strncmp(traceparent, "00", 2) == 0;
+    if (traceparent[2] != '-' || !is_hex_id(traceparent + 3, 32, 0) || traceparent[35] != '-' ||
+        !is_hex_id(traceparent + 36, 16, 0) || traceparent[52] != '-' ||
+        !is_hex_id(traceparent + 53, 2, 1) || (bytes > 55 && (is_first || traceparent[55] != '-'))) {
         return;
     }
     turn->trace_id = apr_pstrmemdup(turn->pool, traceparent + 3, 32);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <apr_strings.h>
+#include <apr_time.h>
 
 #include "../proto/mcp_body.h"
 
@@ -139,6 +140,10 @@ static apr_status_t get_chunk(mcp_views_t *views, const char *digest, int64_t bu
         }
         chunk = apr_palloc(own, sizeof(*chunk));
         chunk->tools = json_object_get(value, "tools");
+        if (!json_is_array(chunk->tools)) {
+            apr_pool_destroy(own);
+            return not_sound(err, pool, "a chunk has no tools");
+        }
         cached = mcp_cache_put(views->chunks, digest, own, chunk, bytes * 7); /* jansson's weight, measured */
         if (cached == NULL) {
             return not_sound(err, pool, "out of memory");
@@ -149,15 +154,27 @@ static apr_status_t get_chunk(mcp_views_t *views, const char *digest, int64_t bu
     return APR_SUCCESS;
 }
 
-/* All tools of all chunks, sorted. */
+/* What is left of a budget that ends at `until`, by a clock that may be set: never more than the budget. */
+static int64_t left_ms(apr_time_t until, int64_t budget_ms)
+{
+    int64_t left = apr_time_as_msec(until - apr_time_now());
+
+    return left < budget_ms ? left : budget_ms;
+}
+
+/* All tools of all chunks, sorted. The budget is that of all of them. */
 static apr_status_t gather(mcp_views_t *views, const json_t *manifest, int64_t budget_ms,
                            apr_pool_t *pool, row_t **ret_rows, int *ret_count, mcp_err_t *err)
 {
     const json_t *chunks = json_object_get(manifest, "chunks");
     apr_array_header_t *rows = apr_array_make(pool, 256, sizeof(row_t));
+    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
     const json_t *entry;
     size_t i;
 
+    if (!json_is_array(chunks)) {
+        return not_sound(err, pool, "a manifest has no chunks");
+    }
     json_array_foreach(chunks, i, entry)
     {
         const char *digest = mcp_json_str(entry, "digest");
@@ -165,7 +182,7 @@ static apr_status_t gather(mcp_views_t *views, const json_t *manifest, int64_t b
         const json_t *tool;
         size_t k;
         apr_status_t status = digest != NULL
-                                  ? get_chunk(views, digest, budget_ms, pool, &chunk, err)
+                                  ? get_chunk(views, digest, left_ms(until, budget_ms), pool, &chunk, err)
                                   : not_sound(err, pool, "a manifest names no digest");
 
         if (status != APR_SUCCESS) {

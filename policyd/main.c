@@ -381,23 +381,33 @@ static int start(daemon_t *daemon)
            tell_ready(daemon);
 }
 
+/* What the loop left under way when its patience was over ends first, while all that completions use is
+ * still there: a change is committed, its end is appended, its asker is answered. */
+static void end_work(pd_core_t *core)
+{
+    pd_audit_release(core->audit); /* a list that waits for a copy that is held up would hold its thread */
+    pd_store_stop(core->store);    /* its completions append to the trail */
+    pd_trail_stop(core->trail);    /* its completions find the write lane closed */
+}
+
 static void stop(daemon_t *daemon)
 {
     pd_core_t *core = &daemon->core;
 
+    end_work(core);
+    pd_audit_close(&core->audit); /* copies to the trail's end, and reads the trail: before it */
+    pd_trail_close(&core->trail);
+    pd_store_close(&core->store); /* the log is checkpointed */
+    pd_policy_free(core);
     if (core->loop != NULL) {
-        pd_admin_free(&core->admin);
         pd_bus_free(&core->bus); /* answers under way leave */
+        pd_admin_free(&core->admin);
     }
     if (daemon->admin_fd >= 0) {
         (void)close(daemon->admin_fd); /* nothing was accepted */
         (void)unlink(daemon->config->admin_socket);
     }
-    pd_policy_free(core);
-    pd_audit_close(&core->audit); /* reads the trail: before it */
-    pd_trail_close(&core->trail);
-    pd_store_close(&core->store); /* what is queued is committed, the log is checkpointed */
-    pd_loop_free(&core->loop);    /* the stores' threads woke it until now */
+    pd_loop_free(&core->loop); /* the stores' threads woke it until they ended */
     mcp_wipe(core->master_key, sizeof core->master_key);
     if (daemon->lock_fd >= 0) {
         if (ftruncate(daemon->lock_fd, 0) != 0) { /* no pid of ours stays */

@@ -152,8 +152,12 @@ static mcp_code_t judge_grant(const access_work_t *work, const pd_object_t *gran
 {
     const char *state = mcp_json_str(grant->doc, "state");
     const char *resource = mcp_json_str(grant->doc, "resource");
-    int64_t expires_us = mcp_json_int(grant->doc, "expires_us", 0);
+    const json_t *expires = json_object_get(grant->doc, "expires_us");
+    int64_t expires_us = json_is_integer(expires) ? json_integer_value(expires) : 0;
 
+    if (expires != NULL && !json_is_integer(expires)) {
+        return MCP_CODE_GRANT_EXPIRED; /* not ours: an end that can't be read has passed */
+    }
     if (state == NULL || strcmp(state, "active") != 0) {
         return MCP_CODE_GRANT_REVOKED;
     }

@@ -287,18 +287,25 @@ static void on_invoked(const pd_op_call_t *call, const char *audit_id, void *bat
     }
 }
 
-static void refuse_peer(run_t *run, mcp_code_t code)
+/* Somebody who is known, if only by uid, leaves a row. */
+static void refuse_peer(run_t *run, mcp_code_t code, const pd_actor_t *actor, const json_t *args)
 {
+    pd_fault_t fault;
+
+    memset(&fault, 0, sizeof fault);
     if (code == MCP_CODE_PERMISSION_DENIED) {
-        finish_code(run, PD_RPC_REFUSED, code,
-                    "name your uid and a member's email in an `actor` line of policyd.conf, then send "
-                    "policyd a SIGHUP",
-                    "your uid is mapped to no member");
+        (void)pd_fault(&fault, code,
+                       "name your uid and a member's email in an `actor` line of policyd.conf, then send "
+                       "policyd a SIGHUP",
+                       "your uid is mapped to no member");
     } else if (code == MCP_CODE_MEMBER_SUSPENDED) {
-        finish_code(run, PD_RPC_REFUSED, code, "ask an administrator", "your membership is suspended or "
-                                                                       "has ended");
+        (void)pd_fault(&fault, code, "ask an administrator", "your membership is suspended or has ended");
     } else {
-        finish_code(run, PD_RPC_REFUSED, code, NULL, "who you are could not be settled");
+        (void)pd_fault(&fault, code, NULL, "who you are could not be settled");
+    }
+    if (actor == NULL || pd_invoke_refuse(run->admin->core, run->op, actor, args, &fault, run->deadline,
+                                          on_invoked, run) != PD_OK) {
+        finish_fault(run, PD_RPC_REFUSED, &fault, NULL);
     }
 }
 
@@ -313,7 +320,7 @@ static void on_actor(mcp_code_t code, const pd_actor_t *actor, void *baton)
             pd_log(PD_LOG_INFO, 1202, "uid %ld is refused at the admin socket: %s", run->conn->uid,
                    mcp_code_text(code));
         }
-        refuse_peer(run, code == MCP_CODE_NONE ? MCP_CODE_INTERNAL : code);
+        refuse_peer(run, code == MCP_CODE_NONE ? MCP_CODE_INTERNAL : code, actor, args);
         return;
     }
     status = pd_invoke(run->admin->core, run->op, actor, args, NULL, run->deadline, run->pool,

@@ -98,7 +98,9 @@ struct pd_audit {
     members_t told;
     uint64_t told_serial;    /* words told so far, and those of them that are in the database */
     uint64_t written_serial;
+    int is_released;         /* no more lists */
     pd_sqlite_t *readers[READERS]; /* idle ones; NULL: in use */
+    pd_sqlite_t *busy[READERS];    /* those in use */
 };
 
 /* --- the copy ------------------------------------------------------------- */
@@ -441,6 +443,24 @@ pd_status_t pd_audit_open(const char *dir, int gid, pd_trail_t *trail, pd_audit_
     return PD_OK;
 }
 
+void pd_audit_release(pd_audit_t *audit)
+{
+    size_t i;
+
+    if (audit == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&audit->lock);
+    audit->is_released = 1;
+    for (i = 0; i < READERS; i++) {
+        if (audit->busy[i] != NULL) {
+            pd_sqlite_interrupt(audit->busy[i]);
+        }
+    }
+    (void)pthread_cond_broadcast(&audit->moved);
+    (void)pthread_mutex_unlock(&audit->lock);
+}
+
 void pd_audit_close(pd_audit_t **audit)
 {
     pd_audit_t *gone = *audit;
@@ -566,7 +586,7 @@ static pd_status_t take_reader(pd_audit_t *audit, pd_boot_t deadline, pd_sqlite_
         while (slot < READERS && audit->readers[slot] == NULL) {
             slot++;
         }
-        if (audit->is_stopping) {
+        if (audit->is_stopping || audit->is_released) {
             status = PD_E_CLOSED;
             break;
         }
@@ -583,6 +603,7 @@ static pd_status_t take_reader(pd_audit_t *audit, pd_boot_t deadline, pd_sqlite_
     if (status == PD_OK) {
         *ret = audit->readers[slot];
         *ret_slot = slot;
+        audit->busy[slot] = audit->readers[slot];
         audit->readers[slot] = NULL;
     }
     (void)pthread_mutex_unlock(&audit->lock);
@@ -593,6 +614,7 @@ static void give_reader(pd_audit_t *audit, pd_sqlite_t *reader, size_t slot)
 {
     (void)pthread_mutex_lock(&audit->lock);
     audit->readers[slot] = reader;
+    audit->busy[slot] = NULL;
     (void)pthread_cond_broadcast(&audit->moved);
     (void)pthread_mutex_unlock(&audit->lock);
 }

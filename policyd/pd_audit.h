@@ -18,8 +18,11 @@ typedef struct pd_audit pd_audit_t;
  * is refused: the remedy in `why` is to remove it. The trail must outlive the copy. */
 pd_status_t pd_audit_open(const char *dir, int gid, pd_trail_t *trail, pd_audit_t **ret, char *why,
                           size_t size);
+/* Ends lists and gets that run or wait, and all later ones, with PD_E_CLOSED or PD_E_TIMEOUT; the
+ * copy goes on. Before the threads that call them are joined. NULL is fine. */
+void pd_audit_release(pd_audit_t *audit);
 /* Copies what is there, if nothing holds it up, and ends the thread. No list or get may still run
- * (close the store, whose job threads call them, before). NULL is fine. */
+ * (stop the store, whose job threads call them, before). NULL is fine. */
 void pd_audit_close(pd_audit_t **audit);
 
 /* Tells the copy thread that records wait; any thread, never blocks. */

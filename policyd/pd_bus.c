@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <apr_allocator.h>
 #include <apr_strings.h>
@@ -39,8 +40,8 @@
 typedef struct bus_socket {
     pd_bus_t *bus;
     void *zmq;
-    int fd;
-    const char *endpoint;
+    int fd;           /* -1: not watched */
+    const char *path; /* of an ipc endpoint that we bound; NULL: none to remove */
 } bus_socket_t;
 
 /* An ask with its way back. Slots are kept until the bus goes, so that a second end of one is noticed
@@ -678,7 +679,7 @@ static pd_status_t bind_one(pd_bus_t *bus, const char *endpoint, char *why, size
     }
     memset(socket, 0, sizeof *socket);
     socket->bus = bus;
-    socket->endpoint = endpoint;
+    socket->fd = -1;
     socket->zmq = zmq_socket(bus->context, ZMQ_ROUTER);
     if (socket->zmq == NULL) {
         return refuse(why, size, PD_E_SYSTEM, "%s: no socket: %s", endpoint,
@@ -696,6 +697,7 @@ static pd_status_t bind_one(pd_bus_t *bus, const char *endpoint, char *why, size
         return refuse(why, size, PD_E_SYSTEM, "%s: cannot be bound: %s", endpoint,
                       zmq_strerror(zmq_errno()));
     }
+    socket->path = path;
     if (path != NULL) {
         pd_status_t status = pd_socket_share(path, bus->core->config->httpd_group, why, size);
 
@@ -779,8 +781,11 @@ void pd_bus_free(pd_bus_t **bus)
     *bus = NULL;
     pd_loop_cancel(gone->core->loop, gone->timer);
     for (i = 0; i < gone->socket_count; i++) {
-        pd_loop_unwatch(gone->core->loop, gone->sockets[i].fd == 0 ? -1 : gone->sockets[i].fd);
+        pd_loop_unwatch(gone->core->loop, gone->sockets[i].fd);
         (void)zmq_close(gone->sockets[i].zmq); /* fails for no socket that is one */
+        if (gone->sockets[i].path != NULL) {
+            (void)unlink(gone->sockets[i].path); /* libzmq leaves it; absent: nobody minds */
+        }
     }
     gone->socket_count = 0;
     if (gone->context != NULL) {

@@ -32,7 +32,7 @@ typedef struct attempt {
     const char *hint;
     const char *permission;
     unsigned scopes;       /* all that are needed */
-    int has_place;         /* among the running calls, not yet handed over to an attempt */
+    pd_running_place_t place; /* among the running calls, until it is handed over to the attempt */
     /* plan */
     json_t *credential;
     json_t *plan;
@@ -63,6 +63,19 @@ static mcp_code_t unauthorized_text(mcp_code_t code, const char **ret_message)
     return MCP_CODE_INTERNAL;
 }
 
+/* At most `max` bytes of a text, cut between characters: it becomes JSON again. */
+static const char *cut_text(const char *text, size_t max, apr_pool_t *pool)
+{
+    size_t bytes = strlen(text);
+
+    if (bytes > max) {
+        for (bytes = max; bytes > 0 && ((unsigned char)text[bytes] & 0xc0) == 0x80; bytes--) {
+        }
+    }
+    return apr_pstrmemdup(pool, text, bytes);
+}
+
+/* "name/version" of the client as it says of itself. */
 static const char *client_text(const pd_ask_t *ask)
 {
     const json_t *client = json_object_get(ask->body, "client");
@@ -72,9 +85,10 @@ static const char *client_text(const pd_ask_t *ask)
     if (name == NULL || name[0] == '\0') {
         return NULL;
     }
-    return apr_psprintf(ask->pool, "%.64s%s%.32s", name,
-                        version != NULL && version[0] != '\0' ? "/" : "",
-                        version != NULL ? version : "");
+    name = cut_text(name, 64, ask->pool);
+    return version != NULL && version[0] != '\0'
+               ? apr_pstrcat(ask->pool, name, "/", cut_text(version, 32, ask->pool), NULL)
+               : name;
 }
 
 static void ask_access(pd_ask_t *ask, pd_access_fn *done, void *baton)
@@ -178,7 +192,7 @@ static void record_names(attempt_t *attempt)
     {
         if (known != NULL &&
             apr_hash_get(known, json_string_value(name), APR_HASH_KEY_STRING) != NULL) {
-            json_array_append(kept, (json_t *)(uintptr_t)name);
+            json_array_append_new(kept, json_incref((json_t *)(uintptr_t)name));
         }
     }
     attempt->record.arg_count = mcp_json_int(attempt->ask->body, "arg_count", 0);
@@ -294,14 +308,16 @@ static mcp_code_t step_scope(attempt_t *attempt)
     return MCP_CODE_INSUFFICIENT_SCOPE;
 }
 
-static mcp_code_t step_connection(attempt_t *attempt)
+static mcp_code_t needs_reauth(attempt_t *attempt)
 {
-    if (attempt->connection->is_ready) {
-        return MCP_CODE_NONE;
-    }
     attempt->message = "the connection has no usable credential";
     attempt->hint = "give the connection its credential again (policyctl connections update)";
     return MCP_CODE_NEEDS_REAUTH;
+}
+
+static mcp_code_t step_connection(attempt_t *attempt)
+{
+    return attempt->connection->is_ready ? MCP_CODE_NONE : needs_reauth(attempt);
 }
 
 /* The last step, since it takes a place that only a begun attempt gives back. */
@@ -309,11 +325,12 @@ static mcp_code_t step_room(attempt_t *attempt)
 {
     mcp_code_t code = pd_running_enter(attempt->ask->core->policy->running,
                                        mcp_json_str(attempt->ask->body, "child"),
-                                       attempt->connection->id);
+                                       attempt->connection->id, &attempt->place);
 
-    attempt->has_place = code == MCP_CODE_NONE;
-    attempt->message = "too many calls are running";
-    attempt->hint = "try again in a moment";
+    if (code != MCP_CODE_NONE) {
+        attempt->message = "too many calls are running";
+        attempt->hint = "try again in a moment";
+    }
     return code;
 }
 
@@ -382,19 +399,11 @@ static json_t *denial(const attempt_t *attempt)
     return denied;
 }
 
-static void give_back(attempt_t *attempt)
-{
-    if (attempt->has_place) {
-        pd_running_leave(attempt->ask->core->policy->running,
-                         mcp_json_str(attempt->ask->body, "child"), attempt->record.connection_id);
-        attempt->has_place = 0;
-    }
-}
-
 static void unrecorded(attempt_t *attempt)
 {
-    give_back(attempt);
+    pd_running_leave(&attempt->place);
     if (attempt->plan != NULL) {
+        pd_seal_wipe(attempt->plan);
         json_decref(attempt->plan);
     }
     pd_ask_refuse(attempt->ask, MCP_CODE_POLICY_UNAVAILABLE, "the attempt can't be recorded", NULL,
@@ -412,7 +421,8 @@ static void denial_recorded(pd_status_t status, int64_t seq, void *baton)
     }
     pd_audit_poke(ask->core->audit);
     pd_log(PD_LOG_INFO, 150, "denied %s to member %s: %s (%s)", attempt->record.tool,
-           attempt->record.member_id, mcp_code_text(attempt->code), audit_id(attempt, seq));
+           attempt->record.member_id != NULL ? attempt->record.member_id : "unknown",
+           mcp_code_text(attempt->code), audit_id(attempt, seq));
     if (mcp_code_http(attempt->code) == 401) {
         pd_ask_refuse(ask, attempt->code, attempt->message, NULL, audit_id(attempt, seq));
         return;
@@ -425,7 +435,7 @@ static void record_denial(attempt_t *attempt)
 {
     pd_record_t *record = &attempt->record;
 
-    give_back(attempt);
+    pd_running_leave(&attempt->place);
     record->kind = PD_RECORD_END;
     record->outcome = mcp_outcome_text(mcp_code_outcome(attempt->code));
     record->error_code = mcp_code_text(attempt->code);
@@ -440,7 +450,8 @@ static void begin_recorded(pd_status_t status, int64_t seq, void *baton)
     attempt_t *attempt = baton;
     pd_ask_t *ask = attempt->ask;
 
-    if (status != PD_OK || pd_running_add(ask->core->policy->running, seq, &attempt->record) != PD_OK) {
+    if (status != PD_OK || pd_running_add(ask->core->policy->running, seq, &attempt->record,
+                                          &attempt->place) != PD_OK) {
         unrecorded(attempt);
         return;
     }
@@ -473,11 +484,15 @@ static void plan_call(pd_status_t status, attempt_t *attempt)
 {
     int needs = pd_catalog_needs_credential(attempt->connection->connector->doc);
 
-    if (status == PD_OK && needs && attempt->credential_status != PD_OK) {
-        attempt->connection->is_ready = 0; /* until somebody gives it again */
-        attempt->code = step_connection(attempt);
+    if (status == PD_OK && needs &&
+        (attempt->credential_status == PD_E_NOT_FOUND ||
+         attempt->credential_status == PD_E_CRYPTO)) {
+        attempt->code = needs_reauth(attempt); /* asked anew each time, until somebody gives it again */
         record_denial(attempt);
         return;
+    }
+    if (status == PD_OK && needs) {
+        status = attempt->credential_status; /* a store that can't be read says nothing of the credential */
     }
     if (status == PD_OK) {
         status = pd_plan_make(attempt->ask->core, attempt->actor, attempt->connection, attempt->tool,

@@ -549,6 +549,23 @@ pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *acto
     return PD_OK;
 }
 
+pd_status_t pd_invoke_refuse(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
+                             const json_t *args, const pd_fault_t *fault, pd_boot_t deadline,
+                             pd_invoke_fn *done, void *baton)
+{
+    invocation_t *inv = invocation_new(core, op, actor, args, deadline, done, baton);
+    char name[64];
+
+    if (inv == NULL) {
+        return PD_E_NOMEM;
+    }
+    pd_ops_name(op, name);
+    record_start(inv, apr_pstrdup(inv->pool, name), NULL);
+    inv->call.fault = *fault;
+    end_attempt(inv);
+    return PD_OK;
+}
+
 /* --- op.invoke ------------------------------------------------------------------- */
 
 /* A name that is no operation, as it may be recorded: itself where it has the form of a tool's

@@ -177,6 +177,14 @@ void pd_keys_free(pd_keys_t **keys)
     }
 }
 
+/* The newest that has been handed out for long enough; a lone one has nothing to wait for. */
+static int current_of(const pd_keys_t *keys)
+{
+    int64_t age_us = pd_wall_now().us - keys->keys[0].created_us;
+
+    return keys->count > 1 && age_us < (int64_t)PD_KEY_STAGE_S * 1000000 ? 1 : 0;
+}
+
 json_t *pd_keys_json(const pd_keys_t *keys)
 {
     json_t *array;
@@ -195,7 +203,7 @@ json_t *pd_keys_json(const pd_keys_t *keys)
         digest[8] = '\0';
         mcp_b64url(keys->keys[i].key, MCP_KEY_BYTES, text);
         json_array_append_new(array, json_pack("{s:s,s:s,s:b}", "id", digest, "key", text, "current",
-                                               i == 0));
+                                               i == current_of(keys)));
         mcp_wipe(text, sizeof(text));
     }
     return array;

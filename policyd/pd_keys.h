@@ -1,11 +1,14 @@
 /* The ring of keys for values that clients carry (decisions 2.6): kept sealed in the store, so that every policyd on it hands out
- * the same ones. A new key is made after PD_KEY_DAYS; the previous one stays accepted. Loop's thread only. */
+ * the same ones. A new key is made after PD_KEY_DAYS and is accepted at once, but becomes the current one only PD_KEY_STAGE_S later, when
+ * every child has asked for the ring again (mcp_ask_ring() does each hour): nobody seals with what another does not know yet. The previous
+ * one stays accepted. Loop's thread only. */
 #ifndef PD_KEYS_H
 #define PD_KEYS_H
 
 #include "pd_core.h"
 
-#define PD_KEY_DAYS 7
+#define PD_KEY_DAYS    7
+#define PD_KEY_STAGE_S 7200
 
 typedef struct pd_keys pd_keys_t;
 

@@ -77,11 +77,11 @@ static void follow_done(pd_status_t status, int64_t revision, void *baton)
                pd_status_text(status));
         pd_snapshot_free(&following->made);
     } else if (following->made != NULL) {
+        if (policy->views != NULL) {
+            pd_views_clear(policy->views); /* they point into the old one */
+        }
         pd_snapshot_free(&policy->snapshot);
         policy->snapshot = following->made;
-        if (policy->views != NULL) {
-            pd_views_clear(policy->views);
-        }
     }
     free(following);
 }
@@ -129,10 +129,10 @@ pd_status_t pd_policy_new(pd_core_t *core, char *why, size_t size)
         status = PD_E_INTERNAL;
     }
     if (status == PD_OK) {
-        status = pd_keys_new(core, &policy->keys);
+        status = pd_running_new(core, &policy->running);
     }
     if (status == PD_OK) {
-        status = pd_running_new(core, &policy->running);
+        status = pd_keys_new(core, &policy->keys); /* last: it may leave a write under way */
     }
     if (status != PD_OK) {
         (void)snprintf(why, size, "the policy can't be loaded from the store: %s",

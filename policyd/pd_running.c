@@ -16,6 +16,7 @@
 #define KEEP_MS    60000  /* an ended attempt is remembered so long for ends that are resent */
 #define MAX_ENDED  20000  /* and so many at most; the oldest are forgotten first */
 #define MAX_OPEN   100000 /* attempts that run at once */
+#define MAX_CHILDREN 20000 /* known at once; the calls of others count as missed early, and their ends supersede that */
 
 typedef enum run_state {
     RUN_OPEN,
@@ -32,7 +33,7 @@ typedef struct run {
     pd_boot_t deadline;
     pd_boot_t forget; /* when ended: kept until then */
     struct run *later; /* when ended: the one that ended next */
-    int *counts[2];    /* while open: of its server, of its connection there; NULL: not counted */
+    pd_running_place_t place; /* while open */
     pd_record_t begin;
     char texts[];
 } run_t;
@@ -122,7 +123,7 @@ static void reopen(int64_t seq, const pd_record_t *record, void *baton)
     pd_running_t *running = baton;
 
     /* control-plane changes have no child: whether they happened stands in the policy store (recover) */
-    if (pd_running_add(running, seq, record) == PD_OK && record->child != NULL) {
+    if (pd_running_add(running, seq, record, NULL) == PD_OK && record->child != NULL) {
         pd_running_seen(running, record->child); /* it has three beats from now on */
     }
 }
@@ -179,8 +180,9 @@ static void count_name(const child_t *child, const char *connection_id, char *bu
     (void)apr_snprintf(buf, size, "%s %s", child->caps.server, connection_id != NULL ? connection_id : "");
 }
 
-static count_t *count_get(pd_running_t *running, const child_t *child, const char *connection_id,
-                          int make)
+/* The count of that name, made where there is none; NULL when out of memory. One that somebody holds a place in stays (its open is
+ * above 0). */
+static count_t *count_get(pd_running_t *running, const child_t *child, const char *connection_id)
 {
     char name[2 * MCP_MAX_ID + 4];
     count_t *count;
@@ -188,7 +190,7 @@ static count_t *count_get(pd_running_t *running, const child_t *child, const cha
 
     count_name(child, connection_id, name, sizeof(name));
     count = apr_hash_get(running->counts, name, APR_HASH_KEY_STRING);
-    if (count != NULL || !make) {
+    if (count != NULL) {
         return count;
     }
     length = strlen(name) + 1;
@@ -208,65 +210,50 @@ static const child_t *counted_child(const pd_running_t *running, const char *id)
     return child != NULL && child->caps.server[0] != '\0' ? child : NULL;
 }
 
-/* The places that were taken at the decision become the run's. */
-static void take_places(pd_running_t *running, run_t *run)
+mcp_code_t pd_running_enter(pd_running_t *running, const char *child_id, const char *connection_id,
+                            pd_running_place_t *ret)
 {
-    const child_t *child = counted_child(running, run->begin.child);
-    count_t *server = child != NULL ? count_get(running, child, NULL, 0) : NULL;
-    count_t *connection =
-        child != NULL ? count_get(running, child, run->begin.connection_id, 0) : NULL;
+    const child_t *child = counted_child(running, child_id);
+    count_t *server;
+    count_t *connection;
 
-    run->counts[0] = server != NULL ? &server->open : NULL;
-    run->counts[1] = connection != NULL ? &connection->open : NULL;
+    memset(ret, 0, sizeof(*ret));
+    if (running->open >= MAX_OPEN) {
+        return MCP_CODE_OVERLOADED;
+    }
+    if (child == NULL) {
+        return MCP_CODE_NONE;
+    }
+    server = count_get(running, child, NULL);
+    connection = count_get(running, child, connection_id);
+    if (server == NULL || connection == NULL ||
+        (child->caps.server_calls > 0 && server->open >= child->caps.server_calls)) {
+        return MCP_CODE_OVERLOADED;
+    }
+    if (child->caps.connection_calls > 0 && connection->open >= child->caps.connection_calls) {
+        return MCP_CODE_RATE_LIMITED;
+    }
+    server->open++;
+    connection->open++;
+    ret->counts[0] = &server->open;
+    ret->counts[1] = &connection->open;
+    return MCP_CODE_NONE;
 }
 
-static void count_out(run_t *run)
+void pd_running_leave(pd_running_place_t *place)
 {
     int i;
 
     for (i = 0; i < 2; i++) {
-        if (run->counts[i] != NULL) {
-            --*run->counts[i];
-            run->counts[i] = NULL;
+        if (place->counts[i] != NULL) {
+            --*place->counts[i];
+            place->counts[i] = NULL;
         }
     }
 }
 
-mcp_code_t pd_running_enter(pd_running_t *running, const char *child_id, const char *connection_id)
-{
-    const child_t *child = counted_child(running, child_id);
-    count_t *server = child != NULL ? count_get(running, child, NULL, 1) : NULL;
-    count_t *connection = child != NULL ? count_get(running, child, connection_id, 1) : NULL;
-
-    if (running->open >= MAX_OPEN || (child != NULL && (server == NULL || connection == NULL)) ||
-        (child != NULL && child->caps.server_calls > 0 &&
-         server->open >= child->caps.server_calls)) {
-        return MCP_CODE_OVERLOADED;
-    }
-    if (child != NULL && child->caps.connection_calls > 0 &&
-        connection->open >= child->caps.connection_calls) {
-        return MCP_CODE_RATE_LIMITED;
-    }
-    if (child != NULL) {
-        server->open++;
-        connection->open++;
-    }
-    return MCP_CODE_NONE;
-}
-
-void pd_running_leave(pd_running_t *running, const char *child_id, const char *connection_id)
-{
-    const child_t *child = counted_child(running, child_id);
-    count_t *server = child != NULL ? count_get(running, child, NULL, 0) : NULL;
-    count_t *connection = child != NULL ? count_get(running, child, connection_id, 0) : NULL;
-
-    if (server != NULL && connection != NULL) {
-        server->open--;
-        connection->open--;
-    }
-}
-
-pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t *begin)
+pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t *begin,
+                           pd_running_place_t *place)
 {
     run_t *run = run_new(seq, begin);
 
@@ -275,7 +262,10 @@ pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t
     }
     apr_hash_set(running->runs, &run->seq, sizeof(run->seq), run);
     running->open++;
-    take_places(running, run);
+    if (place != NULL) {
+        run->place = *place;
+        memset(place, 0, sizeof(*place));
+    }
     return PD_OK;
 }
 
@@ -297,7 +287,7 @@ static void forget_first(pd_running_t *running)
 static void remember(pd_running_t *running, run_t *run)
 {
     running->open--;
-    count_out(run);
+    pd_running_leave(&run->place);
     run->forget = pd_boot_in(KEEP_MS);
     run->later = NULL;
     if (running->last_ended != NULL) {
@@ -319,7 +309,7 @@ void pd_running_seen(pd_running_t *running, const char *id)
     child_t *child = apr_hash_get(running->children, id, APR_HASH_KEY_STRING);
 
     if (child == NULL) {
-        child = calloc(1, sizeof(*child));
+        child = apr_hash_count(running->children) < MAX_CHILDREN ? calloc(1, sizeof(*child)) : NULL;
         if (child == NULL) {
             return; /* its calls count as missed early; their ends supersede that */
         }

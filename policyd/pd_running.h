@@ -11,8 +11,14 @@ typedef struct pd_running pd_running_t;
 pd_status_t pd_running_new(pd_core_t *core, pd_running_t **ret);
 void pd_running_free(pd_running_t **running);
 
-/* A begin became durable. The record's texts are copied. */
-pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t *begin);
+/* A place among the running calls of a server whose calls are counted here; all zero: of none. */
+typedef struct pd_running_place {
+    int *counts[2]; /* the table's own */
+} pd_running_place_t;
+
+/* A begin became durable. The record's texts are copied; the place (NULL: none) goes over to the attempt and is emptied. */
+pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t *begin,
+                           pd_running_place_t *place);
 /* Attempts that run now in all children. */
 int pd_running_count(const pd_running_t *running);
 /* A hello or beat of a child: it lives. */
@@ -29,8 +35,10 @@ void pd_running_child(pd_running_t *running, const char *child, const pd_running
 /* Takes a place for one more call of this child on this connection: NONE, or OVERLOADED or RATE_LIMITED
  * where there is none (decisions 6.4). The place goes over to the attempt with pd_running_add(); a
  * begin that is not recorded gives it back. */
-mcp_code_t pd_running_enter(pd_running_t *running, const char *child, const char *connection_id);
-void pd_running_leave(pd_running_t *running, const char *child, const char *connection_id);
+mcp_code_t pd_running_enter(pd_running_t *running, const char *child, const char *connection_id,
+                            pd_running_place_t *ret);
+/* Gives a place back; an empty one is fine. */
+void pd_running_leave(pd_running_place_t *place);
 /* Once a second. */
 void pd_running_tick(pd_core_t *core, pd_running_t *running);
 

@@ -116,6 +116,7 @@ static pd_status_t snapshot_new(pd_snapshot_t **ret)
     made->pool = pool;
     made->connectors = apr_hash_make(pool);
     made->connections = apr_hash_make(pool);
+    made->left_out = apr_hash_make(pool);
     made->settings = apr_hash_make(pool);
     *ret = made;
     return PD_OK;
@@ -157,12 +158,29 @@ static void put_connector(pd_snapshot_t *made, pd_connector_t *connector)
     }
 }
 
+static void drop_connector(pd_snapshot_t *made, const char *id)
+{
+    pd_connector_t *old = apr_hash_get(made->connectors, id, APR_HASH_KEY_STRING);
+
+    apr_hash_set(made->connectors, id, APR_HASH_KEY_STRING, NULL);
+    if (old != NULL) {
+        pd_catalog_release(&old);
+    }
+}
+
 static void drop_connection(pd_snapshot_t *made, const char *id)
 {
     pd_connection_t *old = apr_hash_get(made->connections, id, APR_HASH_KEY_STRING);
 
+    apr_hash_set(made->left_out, id, APR_HASH_KEY_STRING, NULL);
     apr_hash_set(made->connections, id, APR_HASH_KEY_STRING, NULL);
     pd_snapshot_release(&old);
+}
+
+static void leave_out(pd_snapshot_t *made, const char *id, const char *connector_id)
+{
+    apr_hash_set(made->left_out, apr_pstrdup(made->pool, id), APR_HASH_KEY_STRING,
+                 apr_pstrdup(made->pool, connector_id));
 }
 
 static void put_setting(pd_snapshot_t *made, const pd_object_t *object)
@@ -196,6 +214,7 @@ static pd_status_t take_connector(pd_snapshot_t *made, const pd_object_t *object
     if (status != PD_OK) {
         pd_log(PD_LOG_ERR, 101, "connector %s can't be compiled (%s): its tools are left out", object->id,
                pd_status_text(status));
+        drop_connector(made, object->id); /* what it was before is not in force any more */
         return status == PD_E_NOMEM ? status : PD_OK;
     }
     put_connector(made, connector);
@@ -210,8 +229,11 @@ static pd_status_t take_connection(pd_snapshot_t *made, const pd_object_t *objec
     drop_connection(made, object->id);
     status = connection_make(made, object, &connection);
     if (status != PD_OK) {
+        const char *connector_id = mcp_json_str(object->doc, "connector");
+
         pd_log(PD_LOG_ERR, 102, "connection %s can't be used (%s): its tools are left out", object->id,
                pd_status_text(status));
+        leave_out(made, object->id, connector_id != NULL ? connector_id : "");
         return status == PD_E_NOMEM ? status : PD_OK;
     }
     apr_hash_set(made->connections, connection->id, APR_HASH_KEY_STRING, connection);
@@ -328,6 +350,9 @@ static pd_status_t share_parts(const pd_snapshot_t *old, pd_snapshot_t *made)
         connection->refs++;
         apr_hash_set(made->connections, connection->id, APR_HASH_KEY_STRING, connection);
     }
+    for (i = apr_hash_first(made->pool, old->left_out); i != NULL; i = apr_hash_next(i)) {
+        leave_out(made, apr_hash_this_key(i), apr_hash_this_val(i));
+    }
     for (i = apr_hash_first(made->pool, old->settings); i != NULL; i = apr_hash_next(i)) {
         apr_hash_set(made->settings, apr_pstrdup(made->pool, apr_hash_this_key(i)),
                      APR_HASH_KEY_STRING, json_incref(apr_hash_this_val(i)));
@@ -335,7 +360,8 @@ static pd_status_t share_parts(const pd_snapshot_t *old, pd_snapshot_t *made)
     return PD_OK;
 }
 
-/* Ids of the connections made from a connector: collected first, since replacing one changes the table. */
+/* Ids of the connections made from a connector, or left out for want of it: collected first, since replacing one changes the
+ * tables. */
 static apr_array_header_t *connections_of(const pd_snapshot_t *made, const char *connector_id,
                                           apr_pool_t *pool)
 {
@@ -347,6 +373,11 @@ static apr_array_header_t *connections_of(const pd_snapshot_t *made, const char 
 
         if (strcmp(connection->connector->id, connector_id) == 0) {
             APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(pool, connection->id);
+        }
+    }
+    for (i = apr_hash_first(pool, made->left_out); i != NULL; i = apr_hash_next(i)) {
+        if (strcmp(apr_hash_this_val(i), connector_id) == 0) {
+            APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(pool, apr_hash_this_key(i));
         }
     }
     return ids;
@@ -373,12 +404,7 @@ static pd_status_t follow_connector(pd_tx_t *tx, pd_snapshot_t *made, const char
     int i;
 
     if (status == PD_E_NOT_FOUND) {
-        pd_connector_t *old = apr_hash_get(made->connectors, id, APR_HASH_KEY_STRING);
-
-        apr_hash_set(made->connectors, id, APR_HASH_KEY_STRING, NULL);
-        if (old != NULL) {
-            pd_catalog_release(&old);
-        }
+        drop_connector(made, id);
         status = PD_OK;
     } else if (status == PD_OK) {
         status = take_connector(made, object);

@@ -49,6 +49,7 @@ typedef struct pd_snapshot {
     apr_hash_t *by_label;    /* label -> pd_connection_t *, shared ones */
     apr_hash_t *by_owner;    /* member id -> apr_array_header_t of pd_connection_t *, sorted by label */
     apr_hash_t *any_label;   /* label -> anything: somebody has a connection of this label */
+    apr_hash_t *left_out;    /* connection id -> id of its connector, of those that can't be used until that changes */
     apr_hash_t *settings;    /* key as stored ("collapse.threshold", …) -> json_t * */
 } pd_snapshot_t;
 

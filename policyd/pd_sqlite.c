@@ -533,6 +533,11 @@ void pd_sqlite_deadline(pd_sqlite_t *db, pd_boot_t deadline)
     }
 }
 
+void pd_sqlite_interrupt(pd_sqlite_t *db)
+{
+    sqlite3_interrupt(db->handle);
+}
+
 /* --- transactions --------------------------------------------------------- */
 
 pd_status_t pd_sqlite_exec(pd_sqlite_t *db, const char *sql)

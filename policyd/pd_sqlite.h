@@ -69,6 +69,8 @@ int pd_sqlite_wal_pages(const pd_sqlite_t *db);
 pd_status_t pd_sqlite_checkpoint(pd_sqlite_t *db, int is_full);
 /* Statements still running then end with PD_E_TIMEOUT; us 0: no limit. */
 void pd_sqlite_deadline(pd_sqlite_t *db, pd_boot_t deadline);
+/* Ends a statement that runs, with PD_E_TIMEOUT. Any thread; the connection must stay open meanwhile. */
+void pd_sqlite_interrupt(pd_sqlite_t *db);
 
 /* One or more statements of a literal text. */
 pd_status_t pd_sqlite_exec(pd_sqlite_t *db, const char *sql);

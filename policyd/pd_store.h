@@ -52,8 +52,11 @@ typedef void pd_done_fn(pd_status_t status, int64_t revision, void *baton);
  * pd_store_reap(). On failure `why` (size bytes) says what to do. */
 pd_status_t pd_store_open(const char *path, void (*wake)(void *), void *wake_baton,
                           pd_store_t **ret, char *why, size_t size);
-/* Ends the threads after what is queued has been committed, and runs its completions. NULL is fine.
- * On the loop's thread, outside of units. */
+/* Commits what is queued, ends the threads, and runs all completions; what those submit to the write
+ * and job lanes is refused as closed, reads on the loop's lane still work. Once more, or NULL, is
+ * fine. On the loop's thread, outside of units. */
+void pd_store_stop(pd_store_t *store);
+/* Stops, and closes the databases. NULL is fine. On the loop's thread, outside of units. */
 void pd_store_close(pd_store_t **store);
 
 /* Hands a unit over. On the loop's thread. PD_E_FULL when the lane's bounded queue is full (4096

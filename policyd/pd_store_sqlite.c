@@ -204,6 +204,13 @@ pd_status_t pd_store_open(const char *path, void (*wake)(void *), void *wake_bat
     return PD_OK;
 }
 
+void pd_store_stop(pd_store_t *store)
+{
+    if (store != NULL) {
+        pd_store_threads_stop(store);
+    }
+}
+
 void pd_store_close(pd_store_t **store)
 {
     pd_store_t *gone = *store;

@@ -296,6 +296,18 @@ pd_status_t pd_trail_open(const char *dir, void (*wake)(void *), void *wake_bato
     return PD_OK;
 }
 
+void pd_trail_stop(pd_trail_t *trail)
+{
+    if (trail == NULL) {
+        return;
+    }
+    pd_writer_stop(&trail->writer);
+    if (trail->queue != NULL) {
+        pd_queue_close(trail->queue);
+        pd_trail_reap(trail); /* what they append now is refused as closed */
+    }
+}
+
 void pd_trail_close(pd_trail_t **trail)
 {
     pd_trail_t *gone = *trail;
@@ -303,11 +315,7 @@ void pd_trail_close(pd_trail_t **trail)
     if (gone == NULL) {
         return;
     }
-    pd_writer_stop(&gone->writer);
-    if (gone->queue != NULL) {
-        pd_queue_close(gone->queue);
-        pd_trail_reap(gone); /* what they append now is refused as closed */
-    }
+    pd_trail_stop(gone);
     *trail = NULL; /* only now: those completions may have appended through it */
     pd_checkpoint_stop(&gone->checkpoint);
     pd_sqlite_close(&gone->db);

@@ -60,6 +60,11 @@ typedef void pd_trail_done_fn(pd_status_t status, int64_t seq, void *baton);
 /* Opens trail.db in directory `dir`, migrates, checks. */
 pd_status_t pd_trail_open(const char *dir, void (*wake)(void *), void *wake_baton, pd_trail_t **ret,
                           char *why, size_t size);
+/* Writes what is queued, ends the writer, and runs all completions; what those append is refused as
+ * closed. Reading (ids, head, open attempts, the audit copy) still works. Once more, or NULL, is
+ * fine. On the loop's thread. */
+void pd_trail_stop(pd_trail_t *trail);
+/* Stops, and closes trail.db. NULL is fine. */
 void pd_trail_close(pd_trail_t **trail);
 
 /* Queues one record. PD_E_FULL when the bounded queue is full; then done is not called. */

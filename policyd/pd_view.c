@@ -10,6 +10,7 @@
 #include "../proto/mcp_hash.h"
 #include "../proto/mcp_kind_text.h"
 #include "pd_blob.h"
+#include "pd_log.h"
 #include "pd_policy.h"
 
 #define MAX_CLASSES 10000 /* manifests kept; beyond, all are made anew */
@@ -18,6 +19,7 @@ typedef struct manifest {
     char digest[MCP_DIGEST_HEX + 1];
     const char *bytes;
     size_t count;
+    apr_array_header_t *connections; /* of pd_connection_t *, whose chunks it names; of the snapshot in force */
 } manifest_t;
 
 struct pd_views {
@@ -170,6 +172,11 @@ static pd_status_t make_chunk(pd_connection_t *connection, int rung)
     }
     status = text_of(json_pack("{s:o}", "tools", tools), connection->pool,
                      &connection->chunk[rung].bytes, &connection->chunk[rung].count);
+    if (status == PD_OK && connection->chunk[rung].count > MCP_MAX_BLOB_BYTES) {
+        pd_log(PD_LOG_ERR, 145, "the tools of connection %s are larger than a blob may be: left out",
+               connection->id);
+        count = 0;
+    }
     if (status == PD_OK) {
         connection->chunk[rung].tools = count;
         mcp_digest_hex(connection->chunk[rung].bytes, connection->chunk[rung].count,
@@ -178,8 +185,15 @@ static pd_status_t make_chunk(pd_connection_t *connection, int rung)
     return status;
 }
 
+static pd_status_t put_chunk(pd_core_t *core, const pd_connection_t *connection, int rung)
+{
+    return pd_blobs_put(core->policy->blobs, connection->chunk[rung].digest,
+                        connection->chunk[rung].bytes, connection->chunk[rung].count);
+}
+
 /* Adds one connection to the manifest's chunks. */
-static pd_status_t add_chunk(pd_core_t *core, pd_connection_t *connection, int rung, json_t *chunks)
+static pd_status_t add_chunk(pd_core_t *core, pd_connection_t *connection, int rung,
+                             manifest_t *manifest, json_t *chunks)
 {
     pd_status_t status = PD_OK;
 
@@ -192,8 +206,10 @@ static pd_status_t add_chunk(pd_core_t *core, pd_connection_t *connection, int r
     if (status != PD_OK || connection->chunk[rung].tools == 0) {
         return status;
     }
-    status = pd_blobs_put(core->policy->blobs, connection->chunk[rung].digest,
-                          connection->chunk[rung].bytes, connection->chunk[rung].count);
+    status = put_chunk(core, connection, rung);
+    if (status == PD_OK) {
+        APR_ARRAY_PUSH(manifest->connections, pd_connection_t *) = connection;
+    }
     if (status == PD_OK &&
         json_array_append_new(
             chunks,
@@ -207,7 +223,8 @@ static pd_status_t add_chunk(pd_core_t *core, pd_connection_t *connection, int r
 }
 
 /* All connections the actor reaches, in the order of their labels: own and shared lists are sorted, and merged. */
-static pd_status_t add_chunks(pd_core_t *core, const pd_actor_t *actor, int rung, json_t *chunks)
+static pd_status_t add_chunks(pd_core_t *core, const pd_actor_t *actor, int rung,
+                              manifest_t *manifest, json_t *chunks)
 {
     const pd_snapshot_t *snapshot = core->policy->snapshot;
     const apr_array_header_t *shared = snapshot->shared;
@@ -222,10 +239,10 @@ static pd_status_t add_chunks(pd_core_t *core, const pd_actor_t *actor, int rung
         pd_connection_t *b = k < own_count ? APR_ARRAY_IDX(own, k, pd_connection_t *) : NULL;
 
         if (b == NULL || (a != NULL && strcmp(a->label, b->label) < 0)) {
-            status = add_chunk(core, a, rung, chunks);
+            status = add_chunk(core, a, rung, manifest, chunks);
             i++;
         } else {
-            status = add_chunk(core, b, rung, chunks);
+            status = add_chunk(core, b, rung, manifest, chunks);
             k++;
         }
     }
@@ -238,8 +255,9 @@ static pd_status_t make_manifest(pd_core_t *core, const pd_actor_t *actor, int r
     json_t *chunks = json_array();
     pd_status_t status = PD_OK;
 
+    manifest->connections = apr_array_make(core->policy->views->pool, 8, sizeof(pd_connection_t *));
     if (may_see) {
-        status = add_chunks(core, actor, rung, chunks);
+        status = add_chunks(core, actor, rung, manifest, chunks);
     }
     if (status != PD_OK) {
         json_decref(chunks);
@@ -254,21 +272,18 @@ static pd_status_t make_manifest(pd_core_t *core, const pd_actor_t *actor, int r
     return status;
 }
 
-/* Keeps the manifest and every chunk it names readable; makes chunks anew whose hold ran out. */
-static pd_status_t hold(pd_core_t *core, const pd_actor_t *actor, int rung, int may_see,
-                        const manifest_t *manifest)
+/* Keeps the manifest and every chunk it names readable, and puts again those whose hold ran out. The chunks are held with each
+ * naming of the manifest, since whoever reads it asks for them next. */
+static pd_status_t hold(pd_core_t *core, int rung, const manifest_t *manifest)
 {
-    pd_status_t status = PD_OK;
+    pd_status_t status =
+        pd_blobs_put(core->policy->blobs, manifest->digest, manifest->bytes, manifest->count);
+    int i;
 
-    if (may_see) {
-        json_t *chunks = json_array();
-
-        status = add_chunks(core, actor, rung, chunks);
-        json_decref(chunks);
+    for (i = 0; status == PD_OK && i < manifest->connections->nelts; i++) {
+        status = put_chunk(core, APR_ARRAY_IDX(manifest->connections, i, const pd_connection_t *), rung);
     }
-    return status == PD_OK ? pd_blobs_put(core->policy->blobs, manifest->digest, manifest->bytes,
-                                          manifest->count)
-                           : status;
+    return status;
 }
 
 pd_status_t pd_view_digest(pd_core_t *core, const pd_actor_t *actor, const char **ret)
@@ -295,8 +310,8 @@ pd_status_t pd_view_digest(pd_core_t *core, const pd_actor_t *actor, const char 
                          manifest);
         }
     }
-    if (status == PD_OK && !pd_blobs_touch(core->policy->blobs, manifest->digest)) {
-        status = hold(core, actor, rung, may_see, manifest);
+    if (status == PD_OK) {
+        status = hold(core, rung, manifest);
     }
     if (status == PD_OK) {
         *ret = manifest->digest;

@@ -11,7 +11,7 @@ typedef struct pd_views pd_views_t;
 
 pd_status_t pd_views_new(pd_views_t **ret);
 void pd_views_free(pd_views_t **views);
-/* Forgets all manifests: the snapshot changed. */
+/* Forgets all manifests: the snapshot changes. Before the old one is let go, since they point into it. */
 void pd_views_clear(pd_views_t *views);
 
 /* Index of a scope set among the rungs: 0 none, 1 read, 2 write, 3 destructive. */

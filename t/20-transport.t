@@ -353,7 +353,7 @@ subtest 'T22: a notification is accepted and has no answer' => sub {
     my @sent = $stack->upstream_log;
     for my $body (@bodies) {
         my $answer = $client->post($body, headers => \@m1);
-        is($answer->{status}, 202, '202');
+        is($answer->{status}, 202, 'it is accepted');
         is($answer->{body}, q(), 'without a body');
         is(header($answer, 'Content-Type'), undef, 'or a type of one');
     }

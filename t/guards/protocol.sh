@@ -107,9 +107,10 @@ sub compiled {
     $body =~ s/\b(FIELDS_\w+)\b/$shared{$1} \/\/ bail("mcp_fields.h has no $1")/ge;
     my %row;
     while ($body =~ /\{\s*"(\w+)"\s*,\s*MCP_F_(\w+)\s*,\s*(\d)\s*,\s*(\w+)\s*\}/g) {
-        my $max = $4 =~ /^\d+$/ ? $4 : $number{$4} // bail("mcp_proto.h has no number $4");
-        $row{$1} and bail("fields_$name has $1 twice");
-        $row{$1} = { type => $2, required => $3, max => $max };
+        my ($field, $type, $required, $limit) = ($1, $2, $3, $4);
+        my $max = $limit =~ /^\d+$/ ? $limit : $number{$limit} // bail("mcp_proto.h has no number $limit");
+        $row{$field} and bail("fields_$name has $field twice");
+        $row{$field} = { type => $type, required => $required, max => $max };
     }
     %row or bail("fields_$name has no rows");
     return \%row;

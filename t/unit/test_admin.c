@@ -45,7 +45,7 @@ typedef struct world {
     pd_invoke_fn *later; /* an operation that has not ended */
     void *later_baton;
     const pd_op_t *later_op;
-    int invocations, wiped;
+    int invocations, refusals, wiped;
     long asked_uid;
 } world_t;
 
@@ -97,7 +97,26 @@ void pd_access_peer(pd_core_t *core, long uid, pd_boot_t deadline, apr_pool_t *p
     (void)pool;
     assert_true(pd_boot_left_ms(deadline) > 0);
     the_world->asked_uid = uid;
-    done(the_world->verdict, the_world->verdict == MCP_CODE_NONE ? &actor : NULL, baton);
+    done(the_world->verdict, the_world->verdict == MCP_CODE_INTERNAL ? NULL : &actor, baton);
+}
+
+pd_status_t pd_invoke_refuse(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
+                             const json_t *args, const pd_fault_t *fault, pd_boot_t deadline,
+                             pd_invoke_fn *done, void *baton)
+{
+    pd_op_call_t call;
+
+    (void)deadline;
+    assert_non_null(actor);
+    the_world->refusals++;
+    memset(&call, 0, sizeof call);
+    call.core = core;
+    call.op = op;
+    call.actor = actor;
+    call.args = args;
+    call.fault = *fault;
+    done(&call, "7-6", baton);
+    return PD_OK;
 }
 
 pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor, const json_t *args,
@@ -440,7 +459,31 @@ static void an_unmapped_peer_is_refused_and_told_how(void **state)
     assert_non_null(strstr(world->heard, "\"error\":{\"code\":1,"));
     assert_non_null(strstr(world->heard, "\"data\":{\"code\":\"permission_denied\""));
     assert_non_null(strstr(world->heard, "policyd.conf"));
+    assert_non_null(strstr(world->heard, "\"audit\":\"7-6\""));
     assert_int_equal(world->invocations, 0);
+    assert_int_equal(world->refusals, 1);
+}
+
+static void a_suspended_peer_is_refused_on_record(void **state)
+{
+    world_t *world = *state;
+
+    world->verdict = MCP_CODE_MEMBER_SUSPENDED;
+    exchange(world, CALL("1", "echo__get", ""), 1);
+    assert_non_null(strstr(world->heard, "\"data\":{\"code\":\"member_suspended\""));
+    assert_non_null(strstr(world->heard, "\"audit\":\"7-6\""));
+    assert_int_equal(world->invocations, 0);
+}
+
+static void a_peer_who_cannot_be_settled_is_refused(void **state)
+{
+    world_t *world = *state;
+
+    world->verdict = MCP_CODE_INTERNAL;
+    exchange(world, CALL("1", "echo__get", ""), 1);
+    assert_non_null(strstr(world->heard, "\"data\":{\"code\":\"internal\""));
+    assert_int_equal(world->invocations, 0);
+    assert_int_equal(world->refusals, 0);
 }
 
 static void a_refusal_carries_code_hint_and_audit(void **state)
@@ -730,6 +773,8 @@ int main(void)
         TEST(a_secret_operations_arguments_are_wiped),
         TEST(the_registry_is_described_without_asking_who),
         TEST(an_unmapped_peer_is_refused_and_told_how),
+        TEST(a_suspended_peer_is_refused_on_record),
+        TEST(a_peer_who_cannot_be_settled_is_refused),
         TEST(a_refusal_carries_code_hint_and_audit),
         TEST(a_full_queue_is_overloaded),
         TEST(an_unknown_method_is_json_rpcs_own_error),

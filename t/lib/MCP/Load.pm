@@ -23,7 +23,7 @@ my $started = 0;
 
 # root, url; tokens => [...] (client number n has the one at n modulo their count); clients => count;
 # rounds => calls of each (default: until stop); tool => default load__post; keep => 0: a connection for each
-# call, 1 (default): kept, 'both': kept by every other client; ends => 1: a client ends at its first answer
+# call, 1 (default): kept, 'both': kept by every other client; ends => N: a client ends at its Nth answer
 # other than 200
 sub start {
     my ($class, %given) = @_;
@@ -112,6 +112,7 @@ sub work {
         head  => $self->head($tokens->[$client % @$tokens], $keeps)
     };
     my $gated = IO::Select->new($gate);
+    my $failures = 0;
     open my $out, '>', $self->file($client) or die "record: $!\n";
     $SIG{PIPE} = 'IGNORE';
     $SIG{$_} = 'DEFAULT' for qw(INT TERM);
@@ -127,7 +128,7 @@ sub work {
         $text = q() if !defined $text || $own;
         $text =~ s/\s+/ /g;
         printf {$out} "%.6f %.6f %d %d %d %s %s\n", $began, $ended, $status || 0, $answer->{retries}, $own, $mark, $text;
-        last if $self->{ends} && (!defined $status || $status != 200);
+        last if $self->{ends} && (!defined $status || $status != 200) && ++$failures >= $self->{ends};
     }
     close $out or die "record: $!\n";
     return;
@@ -188,7 +189,8 @@ sub exchange {
         my $count = sysread $socket, $bytes, 65536, length $bytes;
         last if !$count;
         if (!defined $length && $bytes =~ /\r\n\r\n/) {
-            $length = $+[0] + ($bytes =~ /^Content-Length: (\d+)\r$/mi ? $1 : 0);
+            my $head = $+[0];
+            $length = $head + ($bytes =~ /^Content-Length: (\d+)\r$/mi ? $1 : 0);
         }
     }
     my $is_whole = defined $length && length $bytes == $length;

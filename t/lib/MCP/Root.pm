@@ -13,7 +13,7 @@ use File::Temp ();
 sub parent {
     my $dir = realpath(defined $ENV{TMPDIR} && -d $ENV{TMPDIR} ? $ENV{TMPDIR} : '/tmp');
     return '/tmp' if length $dir > 50 || $dir =~ m{[^A-Za-z0-9/._-]};
-    for (my $above = $dir; $above ne '/'; $above =~ s{/[^/]*\z}{}, $above = '/' if $above eq q()) {
+    for (my $above = $dir; length $above; $above =~ s{/[^/]*\z}{}) {
         my @info = stat $above;
         return '/tmp' if !@info || !($info[2] & 0001);
     }

@@ -1,0 +1,80 @@
+package Bench::Table;
+
+# The result as text: Markdown, so that it can stand in the README as it is.
+
+use strict;
+use warnings;
+
+sub table {
+    my ($heads, @rows) = @_;
+    my @all = ($heads, [map { $_ eq $heads->[0] ? '---' : '---:' } @$heads], @rows);
+    return join(q(), map { '| ' . join(' | ', @$_) . " |\n" } @all) . "\n";
+}
+
+sub grouped {
+    my ($number) = @_;
+    my $text = sprintf '%.0f', $number;
+    1 while $text =~ s/^(-?\d+)(\d{3})/$1,$2/;
+    return $text;
+}
+
+sub mib { return sprintf '%.1f', $_[0] / 1024 }
+
+sub text {
+    my ($result) = @_;
+    my $machine = $result->{machine};
+    my $text = sprintf "%d cores, %s, %d connections, %d rounds of %d s each side, medians\n\n",
+        @{$machine}{qw(cores cflags connections rounds seconds)};
+    my @programs = qw(gateway policyd plain upstream wrk);
+    $text .= table(
+        ['', 'gateway /s', 'other /s', 'ratio', 'goal', 'p50 ms', 'other p50'],
+        map {
+            my $row = $_;
+            [
+                "$row->{name} against $row->{against}",
+                (map { grouped($row->{$_}{per_second}) } qw(ours other)),
+                sprintf('%.2f', $row->{ratio}),
+                sprintf('%.1f', $row->{budget}),
+                map { sprintf '%.2f', $row->{$_}{p50_us} / 1000 } qw(ours other)
+            ]
+        } @{ $result->{rows} }
+    );
+    $text .= "CPU time of one request, microseconds:\n\n";
+    $text .= table(
+        ['', @programs, 'all', 'other programs of the machine'],
+        map {
+            my $row = $_;
+            map {
+                my ($side, $name) = @$_;
+                my $cpu = $row->{$side}{cpu_us};
+                my $sum = 0;
+                $sum += $_ for values %$cpu;
+                [
+                    $name,
+                    (map { defined $cpu->{$_} ? grouped($cpu->{$_}) : '' } @programs),
+                    grouped($sum),
+                    sprintf('%.0f %%', 100 * $row->{$side}{foreign})
+                ]
+            } (['ours', $row->{name}], ['other', $row->{against}])
+        } @{ $result->{rows} }
+    );
+    my $link = $result->{link};
+    $text .= table(
+        ['link to policyd', 'round trips /s', 'p50 us', 'p99 us', 'policyd CPU us a round trip'],
+        map { [$_->[1], map { grouped($_) } @{ $link->{ $_->[0] } }{qw(per_second p50_us p99_us policyd_us)}] }
+            (['resolve', 'resolve'], ['call', 'call.begin and call.end (times of the pair)'])
+    );
+    $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
+    my @stops = @{ $result->{memory} };
+    my @names = sort keys %{ $stops[0]{kib} };
+    $text .= table(['resident after calls, MiB', @names],
+        map { my $stop = $_; [grouped($stop->{calls}), map { mib($stop->{kib}{$_}) } @names] } @stops);
+    if (@stops > 1) {
+        $text =~ s/\n\n\z/\n/;
+        $text .= table(['', @names], ['growth, KiB', map { grouped($stops[-1]{kib}{$_} - $stops[0]{kib}{$_}) } @names])
+            =~ s/\A.*\n.*\n//r;
+    }
+    return $text;
+}
+
+1;

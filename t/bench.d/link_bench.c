@@ -1,0 +1,251 @@
+/* Load on the link alone: threads that ask policyd through the module's own rooms, without httpd, HTTP or an
+ * upstream.  `resolve` is one round trip a turn, `call` a begin and its end, two round trips and two durable
+ * records.  One JSON object on standard output; any answer but the expected one ends it with status 1.
+ *
+ *   link_bench resolve|call ENDPOINT KEYFILE RESOURCE TOOL THREADS SECONDS     (token: BENCH_TOKEN) */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+
+#include "mod_mcp/mcp_link.h"
+#include "proto/mcp_body.h"
+#include "proto/mcp_hash.h"
+
+#define BUDGET_MS   10000
+#define BUCKETS     200000 /* of a microsecond; slower turns count as the last */
+#define THREADS_MAX 256
+#define KEYS_MAX    4096
+
+typedef struct plan {
+    mcp_link_t *link;
+    const char *resource;
+    const char *tool;
+    int is_call;
+    int64_t until_us;
+    char token_hash[MCP_DIGEST_HEX + 1];
+    char child[33];
+} plan_t;
+
+typedef struct worker {
+    pthread_t thread;
+    const plan_t *plan;
+    apr_pool_t *pool;
+    uint64_t turns;
+    const char *failed; /* NULL: all well */
+    uint32_t *buckets;
+} worker_t;
+
+static atomic_int is_over;
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* fails for a bad id only */
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* One round trip; the reply's body, or NULL and why. The question is stolen. */
+static const json_t *ask(worker_t *worker, mcp_kind_t kind, json_t *question)
+{
+    mcp_link_reply_t reply;
+    mcp_err_t err;
+    apr_status_t status;
+
+    memset(&reply, 0, sizeof(reply));
+    memset(&err, 0, sizeof(err));
+    status = mcp_link_ask(worker->plan->link, kind, question, 0, -1, BUDGET_MS, worker->pool, &reply,
+                          NULL, &err);
+    json_decref(question);
+    if (status != APR_SUCCESS) {
+        worker->failed = err.log != NULL ? strdup(err.log) : "no answer";
+        return NULL;
+    }
+    if ((reply.frame.flags & MCP_FLAG_ERROR) != 0) {
+        worker->failed = strdup(mcp_json_str(reply.body, "message"));
+        return NULL;
+    }
+    return reply.body;
+}
+
+static json_t *who(const plan_t *plan)
+{
+    return json_pack("{s:s,s:s,s:s}", "token_hash", plan->token_hash, "surface", "mcp", "resource",
+                     plan->resource);
+}
+
+static int resolve_once(worker_t *worker)
+{
+    return ask(worker, MCP_KIND_RESOLVE, who(worker->plan)) != NULL;
+}
+
+static int call_once(worker_t *worker)
+{
+    const plan_t *plan = worker->plan;
+    json_t *begin = who(plan);
+    const json_t *begun;
+    const char *audit;
+
+    (void)json_object_set_new(begin, "child", json_string(plan->child));
+    (void)json_object_set_new(begin, "tool", json_string(plan->tool));
+    (void)json_object_set_new(begin, "via", json_string("direct"));
+    (void)json_object_set_new(begin, "arg_names", json_pack("[s]", "path"));
+    (void)json_object_set_new(begin, "arg_count", json_integer(1));
+    (void)json_object_set_new(begin, "deadline_ms", json_integer(60000));
+    begun = ask(worker, MCP_KIND_CALL_BEGIN, begin);
+    if (begun == NULL) {
+        return 0;
+    }
+    audit = mcp_json_str(begun, "audit");
+    if (audit == NULL || json_object_get(begun, "plan") == NULL) {
+        worker->failed = "the call was denied";
+        return 0;
+    }
+    return ask(worker, MCP_KIND_CALL_END,
+               json_pack("{s:s,s:s,s:s,s:i,s:i}", "audit", audit, "child", plan->child, "outcome", "ok",
+                         "duration_us", 1000, "response_bytes", 6)) != NULL;
+}
+
+static void *run(void *baton)
+{
+    worker_t *worker = baton;
+    int64_t at_us = now_us();
+
+    while (worker->failed == NULL && at_us < worker->plan->until_us && !atomic_load(&is_over)) {
+        int is_good = worker->plan->is_call ? call_once(worker) : resolve_once(worker);
+        int64_t after_us = now_us();
+        int64_t took_us = after_us - at_us;
+
+        if (is_good) {
+            worker->buckets[took_us < BUCKETS ? took_us : BUCKETS - 1]++;
+            worker->turns++;
+        } else {
+            atomic_store(&is_over, 1);
+        }
+        at_us = after_us;
+        apr_pool_clear(worker->pool);
+    }
+    return NULL;
+}
+
+static int64_t percentile(const uint64_t *buckets, uint64_t turns, uint64_t percent)
+{
+    uint64_t sought = turns * percent / 100;
+    uint64_t seen = 0;
+    int64_t i;
+
+    for (i = 0; i < BUCKETS - 1; i++) {
+        seen += buckets[i];
+        if (seen > sought) {
+            break;
+        }
+    }
+    return i;
+}
+
+static mcp_link_t *open_link(const char *endpoint, const char *key_file, int threads, apr_pool_t *pool)
+{
+    apr_array_header_t *endpoints = apr_array_make(pool, 1, sizeof(const char *));
+    char text[KEYS_MAX];
+    FILE *in = fopen(key_file, "rb");
+    size_t bytes = in != NULL ? fread(text, 1, sizeof(text), in) : 0;
+    mcp_link_keys_t keys;
+    mcp_link_t *link = NULL;
+    mcp_err_t err;
+
+    if (in != NULL) {
+        (void)fclose(in); /* it was only read */
+    }
+    memset(&err, 0, sizeof(err));
+    APR_ARRAY_PUSH(endpoints, const char *) = endpoint;
+    if (mcp_link_parse_keys(text, bytes, &keys, pool, &err) != APR_SUCCESS ||
+        mcp_link_create(endpoints, &keys, threads, pool, &link, &err) != APR_SUCCESS) {
+        (void)fprintf(stderr, "link_bench: %s\n", err.message != NULL ? err.message : "no link");
+        return NULL;
+    }
+    return link;
+}
+
+/* Lets the workers run and adds up what they did; 0 when one of them failed. */
+static int measure(const plan_t *plan, worker_t *workers, int threads, uint64_t *ret_turns,
+                   uint64_t *buckets)
+{
+    int is_good = 1;
+    int i, k;
+
+    for (i = 0; i < threads; i++) {
+        workers[i].plan = plan;
+        workers[i].buckets = calloc(BUCKETS, sizeof(*workers[i].buckets));
+        if (workers[i].buckets == NULL || apr_pool_create(&workers[i].pool, NULL) != APR_SUCCESS ||
+            pthread_create(&workers[i].thread, NULL, run, &workers[i]) != 0) {
+            (void)fprintf(stderr, "link_bench: no memory or thread\n");
+            exit(1);
+        }
+    }
+    for (i = 0; i < threads; i++) {
+        (void)pthread_join(workers[i].thread, NULL); /* started above, joined once */
+        if (workers[i].failed != NULL) {
+            (void)fprintf(stderr, "link_bench: %s\n", workers[i].failed);
+            is_good = 0;
+        }
+        *ret_turns += workers[i].turns;
+        for (k = 0; k < BUCKETS; k++) {
+            buckets[k] += workers[i].buckets[k];
+        }
+    }
+    return is_good;
+}
+
+int main(int argc, char **argv)
+{
+    static worker_t workers[THREADS_MAX];
+    static uint64_t buckets[BUCKETS];
+    const char *token = getenv("BENCH_TOKEN");
+    unsigned char id[16];
+    apr_pool_t *pool = NULL;
+    uint64_t turns = 0;
+    plan_t plan;
+    int64_t from_us;
+    int threads, seconds;
+
+    memset(&plan, 0, sizeof(plan));
+    threads = argc == 8 ? (int)strtol(argv[6], NULL, 10) : 0;
+    seconds = argc == 8 ? (int)strtol(argv[7], NULL, 10) : 0;
+    if (threads < 1 || threads > THREADS_MAX || seconds < 1 || token == NULL) {
+        (void)fprintf(stderr, "usage: BENCH_TOKEN=... link_bench resolve|call ENDPOINT KEYFILE RESOURCE "
+                              "TOOL THREADS SECONDS\n");
+        return 2;
+    }
+    if (apr_initialize() != APR_SUCCESS || apr_pool_create(&pool, NULL) != APR_SUCCESS ||
+        mcp_hash_init() != MCP_OK) {
+        return 1;
+    }
+    plan.link = open_link(argv[2], argv[3], threads, pool);
+    if (plan.link == NULL) {
+        return 1;
+    }
+    plan.resource = argv[4];
+    plan.tool = argv[5];
+    plan.is_call = strcmp(argv[1], "call") == 0;
+    mcp_token_hash(token, strlen(token), plan.token_hash);
+    mcp_random(id, sizeof(id));
+    mcp_hex(id, sizeof(id), plan.child);
+    from_us = now_us();
+    plan.until_us = from_us + (int64_t)seconds * 1000000;
+    if (!measure(&plan, workers, threads, &turns, buckets)) {
+        return 1;
+    }
+    (void)printf("{\"turns\":%" PRIu64 ",\"round_trips\":%" PRIu64 ",\"us\":%" PRId64
+                 ",\"p50_us\":%" PRId64 ",\"p99_us\":%" PRId64 "}\n",
+                 turns, plan.is_call ? 2 * turns : turns, now_us() - from_us,
+                 percentile(buckets, turns, 50), percentile(buckets, turns, 99));
+    return 0;
+}
