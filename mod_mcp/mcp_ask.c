@@ -20,6 +20,7 @@
 #define MAX_RUNNING   4096
 #define BEAT_BUDGET_MS 200
 #define RESEND_PAUSE_US 20000
+#define OFFER_MS      1000 /* how long one offer of an outcome waits: a policyd that died with it in hand does not answer */
 #define RING_MAX_MS   3600000 /* policyd makes a key the current one only after all children had twice the time to hear of it */
 #define AUDIT_BYTES   (MCP_MAX_ID + 1)
 
@@ -599,13 +600,15 @@ apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_end
     json_t *body = end_body(ask, begun, ended);
     offer_t offer = OFFER_AGAIN;
     apr_pool_t *round = NULL;
+    int64_t left_ms;
 
     if (body == NULL || apr_pool_create(&round, pool) != APR_SUCCESS) {
         offer = OFFER_NEVER;
     }
     while (offer == OFFER_AGAIN && now_ms() < until_ms) {
         apr_pool_clear(round);
-        offer = offer_end(ask, body, begun->endpoint, until_ms - now_ms(), round);
+        left_ms = until_ms - now_ms();
+        offer = offer_end(ask, body, begun->endpoint, left_ms < OFFER_MS ? left_ms : OFFER_MS, round);
         if (offer == OFFER_AGAIN) {
             apr_sleep(RESEND_PAUSE_US);
         }

@@ -600,6 +600,9 @@ static mcp_egress_cause_t find_cause(const hop_t *hop, CURLcode result)
     /* the library has one code for a broken connection and for a bad chunk */
     if (hop->answer.header_bytes > 0 && is_break(result))
         return MCP_EGRESS_CUT;
+    /* a header line longer than the library's own buffer (100 kB in 7.88) is told as lack of memory */
+    if (result == CURLE_OUT_OF_MEMORY && hop->starts > 0 && !hop->answer.is_header_done)
+        return MCP_EGRESS_LARGE_HEADER;
     if (result == CURLE_COULDNT_CONNECT && hop->sockets == 0 && hop->refusals > 0)
         return MCP_EGRESS_ADDRESS;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {

@@ -90,6 +90,8 @@ mcp_egress_cause_t mcp_egress_answer_judge(const mcp_egress_answer_t *answer)
     const char *coding = answer->content_coding;
     if (answer->status < 200 || answer->status > 599)
         return MCP_EGRESS_STATUS;
+    if (!answer->is_header_done) /* the library takes a header that broke off for a whole answer */
+        return MCP_EGRESS_CUT;
     if (answer->body_bytes > 0 && coding != NULL && coding[0] != '\0' &&
         strcasecmp(coding, "identity") != 0)
         return MCP_EGRESS_CODING;

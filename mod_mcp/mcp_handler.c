@@ -92,8 +92,9 @@ static int refuse(post_t *post, const mcp_err_t *err, const char *id, const mcp_
     mcp_err_t unknown;
 
     memset(&unknown, 0, sizeof(unknown));
+    /* what has an audit id was refused by policyd, or after it, which knew the sender: to ask again could only hide the reason */
     if (err->fail != MCP_FAIL_UNAUTHORIZED && err->fail != MCP_FAIL_ORIGIN &&
-        err->fail != MCP_FAIL_UNAVAILABLE && post->has_token &&
+        err->fail != MCP_FAIL_UNAVAILABLE && err->audit == NULL && post->has_token &&
         mcp_turn_resolve(&post->turn, &unknown) != APR_SUCCESS) {
         return send_refusal(post, &unknown, NULL, NULL);
     }

@@ -538,8 +538,12 @@ static void serve(conn_t *conn)
         close_conn(conn);
         return;
     }
-    if (output_bytes(conn) == 0 && conn->running == NULL &&
-        (conn->is_ending || (conn->has_ended && !conn->is_throttled))) {
+    if (conn->running == NULL && !conn->is_throttled && !conn->is_ending &&
+        conn->in_count > conn->in_seen) {
+        /* the throttle has just been lifted: lines that are here already make no descriptor readable */
+        pd_loop_wake(admin->core->loop);
+    } else if (output_bytes(conn) == 0 && conn->running == NULL &&
+               (conn->is_ending || (conn->has_ended && !conn->is_throttled))) {
         close_conn(conn);
         return;
     }

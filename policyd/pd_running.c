@@ -13,8 +13,9 @@
 #include "pd_policy.h"
 
 #define GRACE_MS   2000   /* an end on its way at the deadline still counts */
-#define KEEP_MS    60000  /* an ended attempt is remembered so long for ends that are resent */
-#define MAX_ENDED  20000  /* and so many at most; the oldest are forgotten first */
+#define KEEP_MS    60000  /* an interrupted attempt waits so long for its late end, a silent child so long for a word */
+#define MAX_INTERRUPTED 20000 /* that wait; the oldest are forgotten first */
+#define ENDED_SLOTS 32768 /* an ended attempt is remembered for so many records of the trail, for ends that are resent */
 #define MAX_OPEN   100000 /* attempts that run at once */
 #define MAX_CHILDREN 20000 /* known at once; the calls of others count as missed early, and their ends supersede that */
 
@@ -31,8 +32,8 @@ typedef struct run {
     run_state_t state;
     pd_boot_t since;
     pd_boot_t deadline;
-    pd_boot_t forget; /* when ended: kept until then */
-    struct run *later; /* when ended: the one that ended next */
+    pd_boot_t forget; /* when interrupted: kept until then */
+    struct run *later; /* when interrupted: the next one */
     pd_running_place_t place; /* while open */
     pd_record_t begin;
     char texts[];
@@ -50,13 +51,21 @@ typedef struct count {
     char name[];
 } count_t;
 
+/* An attempt whose end is on record: enough to tell its own child so again. Of constant size, so that what a busy hour has seen
+ * is no memory. */
+typedef struct ended_slot {
+    int64_t seq; /* 0: none */
+    unsigned child; /* hash of its id */
+} ended_slot_t;
+
 struct pd_running {
     apr_pool_t *pool;
+    ended_slot_t *ended; /* at seq % ENDED_SLOTS; a later one takes the place of an earlier one */
     apr_hash_t *runs;     /* seq -> run_t, malloc'd */
     apr_hash_t *children; /* id -> child_t, malloc'd */
     apr_hash_t *counts;   /* name -> count_t, malloc'd; of servers that let policyd count */
-    run_t *first_ended, *last_ended;
-    int ended;
+    run_t *first_interrupted, *last_interrupted;
+    int interrupted;
     int open;
 };
 
@@ -118,6 +127,37 @@ static run_t *run_new(int64_t seq, const pd_record_t *begin)
     return run;
 }
 
+static unsigned child_tag(const char *id)
+{
+    apr_ssize_t length = APR_HASH_KEY_STRING;
+
+    return apr_hashfunc_default(id, &length);
+}
+
+static void ended_put(pd_running_t *running, int64_t seq, const char *child)
+{
+    ended_slot_t *slot = &running->ended[seq % ENDED_SLOTS];
+
+    if (child != NULL && seq > slot->seq) {
+        slot->seq = seq;
+        slot->child = child_tag(child);
+    }
+}
+
+static int ended_has(const pd_running_t *running, int64_t seq, const char *child)
+{
+    const ended_slot_t *slot = &running->ended[seq % ENDED_SLOTS];
+
+    return seq > 0 && slot->seq == seq && slot->child == child_tag(child);
+}
+
+static void ended_before(int64_t begin_seq, const pd_record_t *record, void *baton)
+{
+    if (mcp_outcome_from_text(record->outcome) != MCP_OUTCOME_INTERRUPTED) {
+        ended_put(baton, begin_seq, record->child);
+    }
+}
+
 static void reopen(int64_t seq, const pd_record_t *record, void *baton)
 {
     pd_running_t *running = baton;
@@ -133,7 +173,14 @@ pd_status_t pd_running_new(pd_core_t *core, pd_running_t **ret)
     pd_running_t *running = calloc(1, sizeof(*running));
     pd_status_t status;
 
-    if (running == NULL || apr_pool_create(&running->pool, NULL) != APR_SUCCESS) {
+    if (running != NULL) {
+        running->ended = calloc(ENDED_SLOTS, sizeof(*running->ended));
+    }
+    if (running == NULL || running->ended == NULL ||
+        apr_pool_create(&running->pool, NULL) != APR_SUCCESS) {
+        if (running != NULL) {
+            free(running->ended);
+        }
         free(running);
         return PD_E_NOMEM;
     }
@@ -141,6 +188,9 @@ pd_status_t pd_running_new(pd_core_t *core, pd_running_t **ret)
     running->children = apr_hash_make(running->pool);
     running->counts = apr_hash_make(running->pool);
     status = pd_trail_open_attempts(core->trail, reopen, running);
+    if (status == PD_OK) { /* whose answer was lost with the last policyd asks again */
+        status = pd_trail_recent_ends(core->trail, ENDED_SLOTS, ended_before, running);
+    }
     if (status != PD_OK) {
         pd_running_free(&running);
         return status;
@@ -170,6 +220,7 @@ void pd_running_free(pd_running_t **running)
     free_all((*running)->children);
     free_all((*running)->counts);
     apr_pool_destroy((*running)->pool);
+    free((*running)->ended);
     free(*running);
     *running = NULL;
 }
@@ -269,34 +320,55 @@ pd_status_t pd_running_add(pd_running_t *running, int64_t seq, const pd_record_t
     return PD_OK;
 }
 
-/* Forgets the attempt that ended first. */
-static void forget_first(pd_running_t *running)
+static void forget(pd_running_t *running, run_t *run)
 {
-    run_t *run = running->first_ended;
-
-    running->first_ended = run->later;
-    if (running->first_ended == NULL) {
-        running->last_ended = NULL;
-    }
-    running->ended--;
     apr_hash_set(running->runs, &run->seq, sizeof(run->seq), NULL);
     free(run);
 }
 
-/* An open attempt has its end on record: it is remembered for a while, in the order of ending. */
-static void remember(pd_running_t *running, run_t *run)
+/* Forgets the attempt that was interrupted first. */
+static void forget_first(pd_running_t *running)
 {
-    running->open--;
-    pd_running_leave(&run->place);
+    run_t *run = running->first_interrupted;
+
+    running->first_interrupted = run->later;
+    if (running->first_interrupted == NULL) {
+        running->last_interrupted = NULL;
+    }
+    running->interrupted--;
+    forget(running, run);
+}
+
+/* An interrupted attempt is kept as it is, since a late end repeats its begin, in the order of interruption. */
+static void await_late_end(pd_running_t *running, run_t *run)
+{
     run->forget = pd_boot_in(KEEP_MS);
     run->later = NULL;
-    if (running->last_ended != NULL) {
-        running->last_ended->later = run;
+    if (running->last_interrupted != NULL) {
+        running->last_interrupted->later = run;
     } else {
-        running->first_ended = run;
+        running->first_interrupted = run;
     }
-    running->last_ended = run;
-    running->ended++;
+    running->last_interrupted = run;
+    running->interrupted++;
+}
+
+/* An end is on record, `before` what it ended. */
+static void ended(pd_running_t *running, run_t *run, run_state_t before)
+{
+    if (run->state == RUN_ENDED) {
+        ended_put(running, run->seq, run->begin.child);
+    }
+    if (before != RUN_OPEN) {
+        return; /* it has waited for this, and is in the list that forgets it */
+    }
+    running->open--;
+    pd_running_leave(&run->place);
+    if (run->state == RUN_ENDED) {
+        forget(running, run);
+    } else {
+        await_late_end(running, run);
+    }
 }
 
 int pd_running_count(const pd_running_t *running)
@@ -351,8 +423,8 @@ static void end_done(pd_status_t status, int64_t seq, void *baton)
     (void)seq;
     if (run != NULL && run->state == RUN_ENDING) {
         run->state = status == PD_OK ? ending->then : ending->before;
-        if (status == PD_OK && ending->before == RUN_OPEN) {
-            remember(running, run);
+        if (status == PD_OK) {
+            ended(running, run, ending->before); /* it may be gone now */
         }
     }
     if (status == PD_OK) {
@@ -419,6 +491,10 @@ void pd_on_call_end(pd_ask_t *ask)
     pd_record_t end;
 
     memset(&end, 0, sizeof(end));
+    if (ended_has(core->policy->running, seq, child)) { /* resent: it is on record already */
+        pd_ask_reply(ask, json_pack("{s:b}", "recorded", 1));
+        return;
+    }
     if (seq == 0 || run == NULL || run->begin.child == NULL ||
         strcmp(run->begin.child, child) != 0) {
         pd_ask_refuse(ask, MCP_CODE_NOT_FOUND, "no such attempt of this child", NULL, NULL);
@@ -429,7 +505,7 @@ void pd_on_call_end(pd_ask_t *ask)
         pd_ask_refuse(ask, MCP_CODE_MALFORMED, "an outcome or code off the list", NULL, NULL);
         return;
     }
-    if (run->state == RUN_ENDED) { /* resent: it is on record already */
+    if (run->state == RUN_ENDED) { /* late, and resent so long after that it has lost its slot */
         pd_ask_reply(ask, json_pack("{s:b}", "recorded", 1));
         return;
     }
@@ -577,8 +653,9 @@ void pd_running_tick(pd_core_t *core, pd_running_t *running)
         }
     }
     /* one whose late end is on its way stays first until that is on record */
-    while (running->first_ended != NULL && running->first_ended->state != RUN_ENDING &&
-           (running->first_ended->forget.us < now_us || running->ended > MAX_ENDED)) {
+    while (running->first_interrupted != NULL && running->first_interrupted->state != RUN_ENDING &&
+           (running->first_interrupted->forget.us < now_us ||
+            running->interrupted > MAX_INTERRUPTED)) {
         forget_first(running);
     }
     for (i = apr_hash_first(NULL, running->counts); i != NULL; i = apr_hash_next(i)) {

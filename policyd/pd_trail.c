@@ -492,3 +492,32 @@ pd_status_t pd_trail_open_attempts(pd_trail_t *trail,
     pd_trail_read_close(&reader);
     return status;
 }
+
+static pd_status_t hand_out_end(const pd_record_t *record, void *baton)
+{
+    const open_attempts_t *recent = baton;
+
+    if (record->kind == PD_RECORD_END && record->begin_seq != 0) {
+        recent->each(record->begin_seq, record, recent->baton);
+    }
+    return PD_OK;
+}
+
+pd_status_t pd_trail_recent_ends(pd_trail_t *trail, int64_t records,
+                                 void (*each)(int64_t begin_seq, const pd_record_t *record,
+                                              void *baton),
+                                 void *baton)
+{
+    open_attempts_t recent = {each, baton};
+    pd_trail_reader_t *reader = NULL;
+    int64_t head = pd_trail_head(trail);
+    int count = 0;
+    pd_status_t status = pd_trail_read_open(trail->dir, &reader);
+
+    if (status == PD_OK) {
+        status = pd_trail_read_after(reader, head > records ? head - records : 0, (int)records,
+                                     hand_out_end, &recent, &count);
+    }
+    pd_trail_read_close(&reader);
+    return status;
+}

@@ -84,5 +84,10 @@ int64_t pd_trail_seq(const pd_trail_t *trail, const char *audit_id);
 pd_status_t pd_trail_open_attempts(pd_trail_t *trail,
                                    void (*each)(int64_t seq, const pd_record_t *record, void *baton),
                                    void *baton);
+/* Ends of begun attempts among the last `records` records, at start: calls each(seq of the begin, record, baton) in order. */
+pd_status_t pd_trail_recent_ends(pd_trail_t *trail, int64_t records,
+                                 void (*each)(int64_t begin_seq, const pd_record_t *record,
+                                              void *baton),
+                                 void *baton);
 
 #endif

@@ -392,6 +392,7 @@ subtest 'T23: a foreign Origin is refused with 403' => sub {
         is(header($answer, 'Access-Control-Allow-Origin'), $origin, "$origin may read the answer");
         like(header($answer, 'Vary'), qr/\bOrigin\b/, "$origin: a cache has to tell origins apart");
     }
+    is($client->list(headers => [ Host => 'evil.example', Origin => 'http://evil.example' ])->{status}, 403, 'a forged Host does not make an origin our own');
     is(verdict($client->list), '200/result', 'without Origin the request is served');
 };
 

@@ -99,7 +99,7 @@ subtest 'A03: the metadata stands at the path and at the root, and is minimal' =
 };
 
 subtest 'A04: a token in the URL or in the body is not a token' => sub {
-    my $token = $client->token;
+    my $token = $stack->grant('member@example.org')->{token};    # of its own, since httpd logs URLs
     my $meta = MCP::Client::meta();
     for my $path ("/mcp?access_token=$token", "/mcp?token=$token", "/mcp?Authorization=Bearer%20$token", "/mcp;access_token=$token") {
         my $answer = $client->discover(path => $path, token => undef);
@@ -187,7 +187,6 @@ subtest 'A08: the token is asked for before anything else, on every method' => s
             ok(challenge($answer), "$whose, $method: with a challenge");
         }
     }
-    is($client->request('TRACE', '/mcp', [])->{status}, 405, 'TRACE is switched off or refused') or diag 'TraceEnable';
 };
 
 subtest 'A09: what is withheld looks like what never was' => sub {

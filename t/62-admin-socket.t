@@ -256,21 +256,47 @@ subtest 'large half lines of many connections are bounded together' => sub {
     );
 };
 
+# Sends this text on a connection from a process of its own, since a sender blocks once nobody reads.
+sub send_aside {
+    my ($admin, $text, $is_last) = @_;
+    my $pid = fork;
+    die "fork: $!\n" if !defined $pid;
+    if ($pid == 0) {
+        $admin->send($text);
+        shutdown $admin->socket, 1 if $is_last;
+        POSIX::_exit(0);
+    }
+    return $pid;
+}
+
+# Ids of this many answers; the first that is missing ends it.
+sub ids {
+    my ($admin, $count) = @_;
+    my @ids;
+    while (@ids < $count) {
+        my $line = $admin->line;
+        last if !defined $line || $line !~ /"id":(\d+),/;
+        push @ids, $1;
+    }
+    return \@ids;
+}
+
 subtest 'a peer that does not read holds up nobody but itself' => sub {
     my $deaf = open_one();
     my $one = length MCP::Json::encode($deaf->ask('rpc.describe', undef, 0));
     my $count = 400;
     my $before = rss_mib();
-    my $pid = fork;
-    die "fork: $!\n" if !defined $pid;
-    if ($pid == 0) {    # the sender blocks once nobody reads: it must not be us
-        $deaf->send(join q(), map { $deaf->request('rpc.describe', undef, $_) } 1 .. $count);
-        POSIX::_exit(0);
-    }
+    my $text = join q(), map { $deaf->request('rpc.describe', undef, $_) } 1 .. $count;
+    my $pid = send_aside($deaf, $text);
     still_serves('others are served') for 1 .. 20;
     cmp_ok(rss_mib() - $before, '<', 64, sprintf 'answers do not pile up (%.0f MiB would)', $count * $one / $MIB)
         if !MCP::Build::sanitized();
-    is_deeply([map { my $line = $deaf->line; $line =~ /"id":(\d+)/ ? $1 : $line } 1 .. $count], [1 .. $count], 'when it reads it gets all of them');
+    is_deeply(ids($deaf, $count), [1 .. $count], 'when it reads it gets all of them');
+    waitpid $pid, 0;
+    $deaf = open_one();
+    $pid = send_aside($deaf, $text, 1);
+    is_deeply(ids($deaf, $count), [1 .. $count], 'also when it has closed its end behind the last');
+    ok($deaf->has_ended, 'and then it ends');
     waitpid $pid, 0;
 };
 

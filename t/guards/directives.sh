@@ -111,7 +111,7 @@ for my $line (lines('conf/mod_mcp.conf')) {
     next if $line !~ /^\s*(#?)(MCP\w+)\s+(\S.*)$/;
     my ($off, $name, $text) = ($1, $2, $3);
     push @in_conf, $name;
-    next if !$told{$name};
+    next if !$told{$name} || !$context{$name};
     push @odd, "$name belongs " . ($in_location ? 'out of' : 'into') . ' <Location>'
         if ($context{$name} eq 'location') != ($in_location ? 1 : 0);
     my ($default) = $told{$name}{default} =~ /^`$name (\S+)`$/;

@@ -45,8 +45,7 @@ for my $file (files('t/unit', qr/^test_.*\.c$/)) {
     $times{$1}++ while $list =~ /\b\w+\(\s*(\w+)/g;
     push @twice, map { "$file registers $_ twice" } grep { $times{$_} > 1 } sort keys %times;
     # every function of a test's form that nothing else in the file calls, hands on or registers
-    while ($code =~ /^(?:static )?void (\w+)\(void \*\*\w+\)\s*\{/mg) {
-        my $name = $1;
+    for my $name ($code =~ /^(?:static )?void (\w+)\(void \*\*\w+\)\s*\{/mg) {
         push @unregistered, "$file: $name is not registered" if !$times{$name} && (() = $code =~ /\b$name\b/g) < 2;
     }
     push @silent, "$file registers no test" if !%times;

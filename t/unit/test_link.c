@@ -14,7 +14,6 @@ typedef struct world {
     apr_pool_t *pool;
     peer_t *peer;
     mcp_link_t *link;
-    mcp_ask_t *ask;
 } world_t;
 
 static int setup(void **state)
@@ -27,7 +26,6 @@ static int setup(void **state)
     }
     world->peer = peer_open(NULL, peer_honest);
     world->link = peer_link(world->peer, 4, world->pool);
-    world->ask = peer_ask(world->link, world->pool);
     *state = world;
     return 0;
 }
@@ -36,7 +34,6 @@ static int teardown(void **state)
 {
     world_t *world = *state;
 
-    mcp_ask_free(&world->ask);
     mcp_link_shut(world->link);
     mcp_link_close(world->link);
     peer_close(&world->peer);
@@ -392,10 +389,10 @@ static void answer_with_an_error_that_is_none(peer_t *peer, const peer_question_
     peer_reply_flags(peer, question, json_pack("{s:s}", "code", "not_found"), MCP_FLAG_ERROR);
 }
 
-/* Above what a body may have; libzmq cuts the connection before it is read whole. */
+/* Far above what a body may have: libzmq cuts the connection before it is read whole. */
 static void answer_with_too_much(peer_t *peer, const peer_question_t *question)
 {
-    size_t bytes = MCP_MAX_BODY_BYTES + 1;
+    size_t bytes = 2 * MCP_MAX_BODY_BYTES;
     char *body = malloc(bytes);
 
     if (body != NULL) {
@@ -449,14 +446,47 @@ static void what_is_no_sound_answer_is_none_and_the_next_question_is_not_hurt(vo
     assert_int_equal(peer_asked(world->peer, MCP_KIND_RESOLVE), 3 * (int)COUNT(cases));
 }
 
-static void a_body_of_the_largest_size_is_taken(void **state)
+/* An operation's answer of exactly `wanted` bytes. */
+static void answer_sized(peer_t *peer, const peer_question_t *question, size_t wanted)
+{
+    static const char head[] = "{\"audit\":\"17-1\",\"result\":{\"x\":\"";
+    char *body = malloc(wanted);
+
+    if (body != NULL) {
+        memset(body, 'x', wanted);
+        memcpy(body, head, sizeof(head) - 1);
+        memcpy(body + wanted - 3, "\"}}", 3);
+        peer_send_frame(peer, question, peer_frame(peer, question, 0), body, wanted);
+        free(body);
+    }
+}
+
+static void answer_as_much_as_may_be(peer_t *peer, const peer_question_t *question)
+{
+    answer_sized(peer, question, MCP_MAX_BODY_BYTES);
+}
+
+static void answer_one_byte_more(peer_t *peer, const peer_question_t *question)
+{
+    answer_sized(peer, question, MCP_MAX_BODY_BYTES + 1);
+}
+
+static void a_body_of_the_largest_size_is_taken_and_one_byte_more_is_not(void **state)
 {
     world_t *world = *state;
-    asked_t asked;
+    json_t *body = json_object();
+    mcp_link_reply_t reply;
 
-    peer_set(world->peer, answer_with_too_much);
-    asked = ask_link(world->link, "r", -1, BUDGET_MS, world->pool);
-    expect_nothing(&asked, 1);
+    peer_set(world->peer, answer_as_much_as_may_be);
+    assert_int_equal(mcp_link_ask(world->link, MCP_KIND_OP_INVOKE, body, 0, -1, 20000, world->pool,
+                                  &reply, NULL, NULL),
+                     APR_SUCCESS);
+    assert_int_equal(reply.frame.body_bytes, MCP_MAX_BODY_BYTES);
+    peer_set(world->peer, answer_one_byte_more);
+    assert_int_equal(mcp_link_ask(world->link, MCP_KIND_OP_INVOKE, body, 0, -1, 20000, world->pool,
+                                  &reply, NULL, NULL),
+                     MCP_STATUS_REFUSED);
+    json_decref(body);
     expect_well(world, "r");
 }
 
@@ -888,7 +918,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_error_reply_is_an_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(
             what_is_no_sound_answer_is_none_and_the_next_question_is_not_hurt, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_body_of_the_largest_size_is_taken, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            a_body_of_the_largest_size_is_taken_and_one_byte_more_is_not, setup, teardown),
         cmocka_unit_test_setup_teardown(an_answer_after_the_budget_reaches_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(a_question_too_large_is_not_sent, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_budget_nothing_is_asked, setup, teardown),

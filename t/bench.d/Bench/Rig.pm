@@ -103,6 +103,7 @@ MCPMaxCalls $calls
 <Location "/mcp">
     MCPEndpoint On
     MCPResource http://127.0.0.1:$port/mcp
+    MCPListPage 2000
 </Location>
 EOF
     return;

@@ -6,6 +6,7 @@ package MCP::JsonServer;
 use strict;
 use warnings;
 use MCP::Build;
+use MCP::Client;
 use MCP::Json;
 use MCP::Net;
 use MCP::Node;
@@ -38,7 +39,10 @@ sub origin { return "http://127.0.0.1:$_[0]{port}" }
 sub log    { return $_[0]{log} }
 sub stop   { my ($self, @how) = @_; return $self->{process}->stop(@how) }
 
-# What it holds now.
-sub data { return MCP::Json::decode(MCP::Root::slurp($_[0]{file})) }
+# What it holds now, by its own word: the file is written a moment later.
+sub data {
+    my ($self) = @_;
+    return MCP::Json::decode(MCP::Client->new(url => $self->origin . '/')->get('/db')->{body});
+}
 
 1;

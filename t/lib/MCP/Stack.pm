@@ -214,7 +214,7 @@ sub upstream_log {
 sub audit {
     my ($self, %filter) = @_;
     my $answer = $self->ctl(qw(audit list --all), map { ("--$_" => $filter{$_}) } sort keys %filter);
-    return @{ $answer->{items} };
+    return sort { $a->{seq} <=> $b->{seq} } @{ $answer->{items} };
 }
 
 # Rows of tool calls alone.

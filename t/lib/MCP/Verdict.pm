@@ -7,7 +7,7 @@ use warnings;
 use Exporter qw(import);
 use MCP::Client;
 
-our @EXPORT_OK = qw(challenge rpc_code raw_id result verdict);
+our @EXPORT_OK = qw(attempts challenge rpc_code raw_id result verdict);
 
 # "400/-32600" for a JSON-RPC error, "200/result", "200/isError"; the status alone for any other body.
 sub verdict {
@@ -48,6 +48,15 @@ sub challenge {
         $rest = substr $rest, $+[0];
     }
     return \%found;
+}
+
+# What the audit got while the code ran: its rows of surface mcp, oldest first. Whatever the code returns is lost.
+sub attempts {
+    my ($stack, $code) = @_;
+    my $newest = $stack->ctl(qw(audit list --limit 1))->{items}[0]{audit_id};
+    $code->();
+    my $later = $stack->ctl(qw(audit list --all --after), $newest);
+    return grep { $_->{surface} eq 'mcp' } @{ $later->{items} };
 }
 
 1;

@@ -1,0 +1,701 @@
+/* Blobs made ready for use: manifests and chunks to one list, pages as slices of it, what is kept and what is refused. */
+#include "link_peer.h"
+
+#include <apr_time.h>
+
+#include "../../mod_mcp/mcp_failure.h"
+#include "../../mod_mcp/mcp_tools.h"
+#include "../../mod_mcp/mcp_turn.h"
+#include "../../mod_mcp/mcp_view.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define BUDGET_MS    5000
+#define BLOBS        64
+
+/* What the peer has; each is written before it is counted. */
+typedef struct store {
+    char digest[BLOBS][MCP_DIGEST_HEX + 1];
+    char *bytes[BLOBS];
+    _Atomic int is_wrong[BLOBS]; /* served with a byte changed */
+    _Atomic int count;
+} store_t;
+
+typedef struct world {
+    apr_pool_t *pool;
+    peer_t *peer;
+    store_t store;
+    const char *_Atomic view; /* that resolve names */
+    mcp_child_t child;
+    mcp_terms_t terms;
+} world_t;
+
+static void serve(peer_t *peer, const peer_question_t *question)
+{
+    world_t *world = peer->baton;
+    const store_t *store = &world->store;
+    const char *digest = mcp_json_str(question->body, "digest");
+    size_t offset = (size_t)mcp_json_int(question->body, "offset", 0);
+    int i;
+
+    if (question->frame.kind == MCP_KIND_RESOLVE) {
+        peer_reply(peer, question, peer_resolve_body("grt_1", world->view));
+        return;
+    }
+    if (question->frame.kind != MCP_KIND_BLOB_GET) {
+        peer_honest(peer, question);
+        return;
+    }
+    for (i = 0; i < store->count; i++) {
+        size_t bytes = strlen(store->bytes[i]);
+        size_t part = bytes - offset > MCP_MAX_BLOB_PART ? MCP_MAX_BLOB_PART : bytes - offset;
+        char *copy;
+
+        if (strcmp(store->digest[i], digest) != 0 || offset > bytes) {
+            continue;
+        }
+        copy = strdup(store->bytes[i]);
+        if (copy != NULL && store->is_wrong[i]) {
+            copy[0] = ' ';
+        }
+        if (copy != NULL) {
+            peer_send_frame(
+                peer, question,
+                peer_frame(peer, question,
+                           MCP_FLAG_RAW | (bytes - offset > part ? MCP_FLAG_MORE : 0)),
+                copy + offset, part);
+        }
+        free(copy);
+        return;
+    }
+    peer_refuse(peer, question, "not_found");
+}
+
+/* Gives the peer a blob; its digest. */
+static const char *have(world_t *world, const char *text)
+{
+    store_t *store = &world->store;
+    int place = store->count;
+
+    assert_true(place < BLOBS);
+    mcp_digest_hex(text, strlen(text), store->digest[place]);
+    store->bytes[place] = apr_pstrdup(world->pool, text);
+    store->count = place + 1;
+    return store->digest[place];
+}
+
+static int setup(void **state)
+{
+    world_t *world = calloc(1, sizeof(*world));
+
+    if (world == NULL || apr_pool_create(&world->pool, NULL) != APR_SUCCESS) {
+        free(world);
+        return -1;
+    }
+    world->peer = peer_open(NULL, peer_honest);
+    world->peer->baton = world;
+    peer_set(world->peer, serve);
+    world->child.link = peer_link(world->peer, 6, world->pool);
+    world->child.ask = peer_ask(world->child.link, world->pool);
+    if (mcp_view_create(world->child.ask, 8 * 1024 * 1024, &world->child.views) != APR_SUCCESS) {
+        return -1;
+    }
+    world->terms.policy_ms = BUDGET_MS;
+    world->terms.list_page = 1000;
+    *state = world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    world_t *world = *state;
+
+    peer_close(&world->peer); /* reads texts of the pool */
+    apr_pool_destroy(world->pool); /* lets go of what was held for requests */
+    mcp_view_free(&world->child.views);
+    mcp_ask_free(&world->child.ask);
+    mcp_link_close(world->child.link);
+    free(world);
+    return 0;
+}
+
+static int blobs_asked(world_t *world)
+{
+    return peer_asked(world->peer, MCP_KIND_BLOB_GET);
+}
+
+#define DEF(name)      "{\"name\":\"" name "\",\"title\":\"T " name "\",\"description\":\"d\"}"
+#define DEF_OLD(name)  "{\"name\":\"" name "\",\"description\":\"d\"}"
+#define TOOL(name)     "{\"name\":\"" name "\",\"def\":" DEF(name) ",\"class\":\"read\",\"op\":\"o\"}"
+
+static const char *chunk(world_t *world, const char *tools)
+{
+    return have(world, apr_pstrcat(world->pool, "{\"tools\":[", tools, "]}", NULL));
+}
+
+static const char *manifest(world_t *world, const char *a, const char *b)
+{
+    return have(world,
+                apr_pstrcat(world->pool, "{\"v\":1,\"control_prefix\":\"elaichi\",\"chunks\":[{\"digest\":\"",
+                            a, "\"}", b != NULL ? ",{\"digest\":\"" : "", b != NULL ? b : "",
+                            b != NULL ? "\"}" : "", "]}", NULL));
+}
+
+static const mcp_view_t *get(world_t *world, const char *digest, apr_pool_t *pool)
+{
+    const mcp_view_t *view = NULL;
+    mcp_err_t err;
+
+    memset(&err, 0, sizeof(err));
+    if (mcp_view_get(world->child.views, digest, BUDGET_MS, pool, &view, &err) != APR_SUCCESS) {
+        fail_msg("view: %s", err.log != NULL ? err.log : "?");
+    }
+    return view;
+}
+
+static void expect_refused(world_t *world, const char *digest)
+{
+    const mcp_view_t *view = NULL;
+    mcp_err_t err;
+
+    memset(&err, 0, sizeof(err));
+    assert_int_equal(mcp_view_get(world->child.views, digest, BUDGET_MS, world->pool, &view, &err),
+                     MCP_STATUS_REFUSED);
+    assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
+    assert_int_equal(err.code, MCP_CODE_POLICY_UNAVAILABLE);
+    assert_true(strlen(err.message) > 0); /* readable still */
+    assert_true(strlen(err.log) > 0);
+    assert_null(view);
+}
+
+/* --- views ------------------------------------------------------------------------------ */
+
+static void chunks_become_one_list_sorted_by_name(void **state)
+{
+    world_t *world = *state;
+    const char *a = chunk(world, TOOL("b__x") "," TOOL("b__y"));
+    const char *b = chunk(world, TOOL("a__z") "," TOOL("b__Y") "," TOOL("c__a"));
+    const mcp_view_t *view = get(world, manifest(world, a, b), world->pool);
+    static const char *const wanted[] = {"a__z", "b__Y", "b__x", "b__y", "c__a"};
+    int i;
+
+    assert_int_equal(view->count, 5);
+    assert_string_equal(view->joined, DEF("a__z") "," DEF("b__Y") "," DEF("b__x") "," DEF("b__y") "," DEF(
+                                          "c__a") ",");
+    assert_string_equal(view->old_joined,
+                        DEF_OLD("a__z") "," DEF_OLD("b__Y") "," DEF_OLD("b__x") "," DEF_OLD(
+                            "b__y") "," DEF_OLD("c__a") ",");
+    for (i = 0; i < 5; i++) {
+        const char *slice = apr_pstrmemdup(world->pool, view->joined + view->offsets[i],
+                                           view->offsets[i + 1] - view->offsets[i] - 1);
+        json_t *tool = json_loads(slice, 0, NULL);
+
+        assert_non_null(tool);
+        assert_string_equal(mcp_json_str(tool, "name"), wanted[i]);
+        assert_non_null(mcp_json_str(tool, "title"));
+        json_decref(tool);
+        slice = apr_pstrmemdup(world->pool, view->old_joined + view->old_offsets[i],
+                               view->old_offsets[i + 1] - view->old_offsets[i] - 1);
+        tool = json_loads(slice, 0, NULL);
+        assert_non_null(tool);
+        assert_null(json_object_get(tool, "title"));
+        json_decref(tool);
+    }
+}
+
+static void titles_inside_a_schema_stay(void **state)
+{
+    world_t *world = *state;
+    const mcp_view_t *view = get(
+        world,
+        manifest(world,
+                 chunk(world, "{\"name\":\"a__b\",\"def\":{\"name\":\"a__b\",\"title\":\"T\",\"inputSchema\":{"
+                              "\"properties\":{\"title\":{\"title\":\"In\"}}}}}"),
+                 NULL),
+        world->pool);
+
+    assert_string_equal(view->old_joined, "{\"name\":\"a__b\",\"inputSchema\":{\"properties\":{\"title\":{"
+                                          "\"title\":\"In\"}}}},");
+}
+
+static void what_is_there_is_not_asked_for_again(void **state)
+{
+    world_t *world = *state;
+    const char *a = chunk(world, TOOL("a__x"));
+    const char *b = chunk(world, TOOL("b__x"));
+    const char *first = manifest(world, a, b);
+    const char *second = manifest(world, a, NULL);
+    apr_pool_t *request;
+    const mcp_view_t *view;
+
+    assert_int_equal(apr_pool_create(&request, world->pool), APR_SUCCESS);
+    view = get(world, first, request);
+    assert_int_equal(blobs_asked(world), 3);
+    assert_ptr_equal(get(world, first, request), view);
+    assert_int_equal(blobs_asked(world), 3);
+    assert_int_equal(get(world, second, request)->count, 1); /* shares a chunk: the manifest alone is new */
+    assert_int_equal(blobs_asked(world), 4);
+    apr_pool_clear(request);
+    assert_ptr_equal(get(world, first, request), view); /* kept between requests */
+    assert_int_equal(blobs_asked(world), 4);
+}
+
+static void an_empty_view_is_one(void **state)
+{
+    world_t *world = *state;
+    const mcp_view_t *view =
+        get(world, have(world, "{\"v\":1,\"control_prefix\":\"e\",\"chunks\":[]}"), world->pool);
+
+    assert_int_equal(view->count, 0);
+    assert_string_equal(view->joined, "");
+}
+
+static void a_view_larger_than_one_part_comes_whole(void **state)
+{
+    world_t *world = *state;
+    char *filler = apr_palloc(world->pool, MCP_MAX_BLOB_PART + 1);
+    const mcp_view_t *view;
+
+    memset(filler, 'f', MCP_MAX_BLOB_PART);
+    filler[MCP_MAX_BLOB_PART] = '\0';
+    view = get(world,
+               manifest(world,
+                        chunk(world, apr_pstrcat(world->pool,
+                                                 "{\"name\":\"a__b\",\"def\":{\"name\":\"a__b\",\"description\":"
+                                                 "\"",
+                                                 filler, "\"}}", NULL)),
+                        NULL),
+               world->pool);
+    assert_int_equal(blobs_asked(world), 3); /* the chunk came in two parts */
+    assert_true(strlen(view->joined) > MCP_MAX_BLOB_PART);
+}
+
+static void what_is_not_sound_is_no_view_and_is_not_kept(void **state)
+{
+    world_t *world = *state;
+    const char *good = chunk(world, TOOL("a__x"));
+    const char *const bad_chunks[] = {
+        have(world, "{\"tool\":[]}"), have(world, "{\"tools\":{}}"), have(world, "[]"),
+        have(world, "garbage"), chunk(world, "{\"def\":{}}"), chunk(world, "{\"name\":\"a__x\"}"),
+        chunk(world, "{\"name\":\"a__x\",\"def\":[]}"), chunk(world, "{\"name\":1,\"def\":{}}"),
+        chunk(world, "1"), "0000000000000000000000000000000000000000000000000000000000000000"};
+    const char *const bad_manifests[] = {have(world, "{}"), have(world, "{\"chunks\":{}}"),
+                                         have(world, "{\"chunks\":[1]}"),
+                                         have(world, "{\"chunks\":[{\"digest\":1}]}"),
+                                         have(world, "{\"chunks\":[],\"chunks\":[]}"), have(world, "x"),
+                                         "0000000000000000000000000000000000000000000000000000000000000001"};
+    const char *late;
+    size_t i;
+    int before;
+
+    for (i = 0; i < COUNT(bad_manifests); i++) {
+        expect_refused(world, bad_manifests[i]);
+    }
+    for (i = 0; i < COUNT(bad_chunks); i++) {
+        const char *digest = manifest(world, good, bad_chunks[i]);
+
+        expect_refused(world, digest);
+        before = blobs_asked(world);
+        expect_refused(world, digest); /* asked for again: no half view was kept */
+        assert_true(blobs_asked(world) > before);
+    }
+    /* a blob that policyd did not have yet is there the next time */
+    late = "{\"v\":1,\"chunks\":[]}";
+    {
+        char digest[MCP_DIGEST_HEX + 1];
+
+        mcp_digest_hex(late, strlen(late), digest);
+        expect_refused(world, digest);
+        (void)have(world, late);
+        assert_int_equal(get(world, digest, world->pool)->count, 0);
+    }
+}
+
+static void a_blob_with_another_hash_is_none(void **state)
+{
+    world_t *world = *state;
+    const char *good = chunk(world, TOOL("a__x"));
+    const char *digest = manifest(world, good, NULL);
+
+    world->store.is_wrong[0] = 1;
+    expect_refused(world, digest);
+    world->store.is_wrong[0] = 0;
+    assert_int_equal(get(world, digest, world->pool)->count, 1);
+}
+
+static void silent_for_chunks(peer_t *peer, const peer_question_t *question)
+{
+    const world_t *world = peer->baton;
+    const char *digest = mcp_json_str(question->body, "digest");
+
+    if (question->frame.kind != MCP_KIND_BLOB_GET || strcmp(digest, world->view) == 0) {
+        serve(peer, question);
+    }
+}
+
+static void many_chunks_share_one_budget(void **state)
+{
+    world_t *world = *state;
+    const char *a = chunk(world, TOOL("a__x"));
+    const char *b = chunk(world, TOOL("b__x"));
+    const mcp_view_t *view = NULL;
+    int64_t from;
+
+    world->view = manifest(world, a, b);
+    peer_set(world->peer, silent_for_chunks);
+    from = peer_now_ms();
+    assert_int_equal(mcp_view_get(world->child.views, world->view, 300, world->pool, &view, NULL),
+                     MCP_STATUS_REFUSED);
+    assert_in_range(peer_now_ms() - from, 0, 300 + 3000);
+}
+
+/* --- pages -------------------------------------------------------------------------------- */
+
+static mcp_turn_t *turn_of(world_t *world)
+{
+    mcp_turn_t *turn = apr_pcalloc(world->pool, sizeof(*turn));
+
+    turn->pool = world->pool;
+    turn->child = &world->child;
+    turn->terms = &world->terms;
+    memset(turn->who.token_hash, 'a', MCP_DIGEST_HEX);
+    turn->who.surface = "mcp";
+    turn->who.resource = "https://mcp.example.com/mcp";
+    assert_int_equal(mcp_turn_resolve(turn, NULL), APR_SUCCESS);
+    return turn;
+}
+
+static json_t *list(world_t *world, const mcp_era_t *era, const json_t *cursor, mcp_err_t *err)
+{
+    mcp_rpc_message_t message;
+    const char *text = NULL;
+    size_t bytes = 0;
+    json_t *result = NULL;
+
+    memset(err, 0, sizeof(*err));
+    memset(&message, 0, sizeof(message));
+    message.params = json_object();
+    if (cursor != NULL) {
+        json_object_set_new(message.params, "cursor", json_deep_copy(cursor));
+    }
+    if (mcp_tools_list(turn_of(world), era, &message, &text, &bytes, err) == APR_SUCCESS) {
+        assert_int_equal(bytes, strlen(text));
+        result = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+        if (result == NULL) {
+            fail_msg("not JSON: %.300s", text);
+        }
+    }
+    json_decref(message.params);
+    return result;
+}
+
+static const char *nine_tools(world_t *world)
+{
+    return manifest(world,
+                    chunk(world, TOOL("a__1") "," TOOL("a__2") "," TOOL("a__3") "," TOOL("a__4")),
+                    chunk(world, TOOL("b__1") "," TOOL("b__2") "," TOOL("b__3") "," TOOL("b__4") "," TOOL(
+                                     "b__5")));
+}
+
+static mcp_era_t era_of(mcp_revision_t revision)
+{
+    mcp_era_t era;
+
+    memset(&era, 0, sizeof(era));
+    era.is_modern = revision == MCP_REV_2026_07_28;
+    era.revision = revision;
+    return era;
+}
+
+static void pages_are_slices_that_make_the_whole(void **state)
+{
+    static const mcp_revision_t revisions[] = {MCP_REV_2025_03_26, MCP_REV_2025_06_18,
+                                               MCP_REV_2025_11_25, MCP_REV_2026_07_28};
+    world_t *world = *state;
+    size_t i;
+    int page;
+
+    world->view = nine_tools(world);
+    for (i = 0; i < COUNT(revisions); i++) {
+        mcp_era_t era = era_of(revisions[i]);
+        mcp_err_t err;
+        json_t *whole;
+
+        world->terms.list_page = 1000;
+        whole = list(world, &era, NULL, &err);
+        assert_int_equal(json_array_size(json_object_get(whole, "tools")), 9);
+        assert_null(json_object_get(whole, "nextCursor"));
+        assert_int_equal(json_object_get(whole, "ttlMs") != NULL, era.is_modern);
+        assert_int_equal(json_object_get(json_array_get(json_object_get(whole, "tools"), 0), "title") !=
+                             NULL,
+                         revisions[i] != MCP_REV_2025_03_26);
+        for (page = 1; page <= 10; page++) {
+            json_t *joined = json_array();
+            json_t *cursor = NULL;
+            int pages = 0;
+
+            world->terms.list_page = page;
+            do {
+                json_t *part = list(world, &era, cursor, &err);
+
+                assert_non_null(part);
+                json_decref(cursor);
+                assert_in_range(json_array_size(json_object_get(part, "tools")), 1, page);
+                assert_int_equal(json_array_extend(joined, json_object_get(part, "tools")), 0);
+                cursor = json_incref(json_object_get(part, "nextCursor"));
+                json_decref(part);
+                pages++;
+            } while (cursor != NULL);
+            assert_int_equal(pages, (9 + page - 1) / page);
+            assert_true(json_equal(joined, json_object_get(whole, "tools")));
+            json_decref(joined);
+        }
+        json_decref(whole);
+    }
+}
+
+static void an_empty_list_is_a_list(void **state)
+{
+    world_t *world = *state;
+    mcp_era_t era = era_of(MCP_REV_2025_11_25);
+    mcp_err_t err;
+    json_t *result;
+
+    world->view = have(world, "{\"v\":1,\"chunks\":[]}");
+    result = list(world, &era, NULL, &err);
+    assert_true(json_is_array(json_object_get(result, "tools")));
+    assert_int_equal(json_object_size(result), 1);
+    json_decref(result);
+}
+
+static void a_cursor_is_of_one_view_and_one_grant(void **state)
+{
+    world_t *world = *state;
+    mcp_era_t era = era_of(MCP_REV_2025_11_25);
+    mcp_err_t err;
+    json_t *first;
+    json_t *cursor;
+    json_t *foreign = json_string("not ours");
+    json_t *number = json_integer(3);
+
+    world->view = nine_tools(world);
+    world->terms.list_page = 2;
+    first = list(world, &era, NULL, &err);
+    cursor = json_incref(json_object_get(first, "nextCursor"));
+    assert_null(list(world, &era, foreign, &err));
+    assert_int_equal(err.fail, MCP_FAIL_PARAMS);
+    assert_null(list(world, &era, number, &err));
+    assert_int_equal(err.fail, MCP_FAIL_PARAMS);
+    world->view = manifest(world, chunk(world, TOOL("z__1") "," TOOL("z__2") "," TOOL("z__3")), NULL);
+    assert_null(list(world, &era, cursor, &err)); /* the list has changed: start again */
+    assert_int_equal(err.fail, MCP_FAIL_PARAMS);
+    json_decref(first);
+    json_decref(cursor);
+    json_decref(foreign);
+    json_decref(number);
+}
+
+/* --- operations, guards, grants -------------------------------------------------------------- */
+
+#define OPERATION                                                                                  \
+    "{\"connector\":\"shop\",\"id\":\"get\",\"method\":\"GET\",\"path\":\"/items/{id}\",\"parameters\":[]," \
+    "\"schema\":{\"type\":\"object\",\"required\":[\"id\"]}}"
+
+static void an_operation_is_compiled_once(void **state)
+{
+    world_t *world = *state;
+    const char *digest = have(world, OPERATION);
+    const mcp_operation_t *operation = NULL;
+    const mcp_operation_t *again = NULL;
+    json_t *good = json_pack("{s:s}", "id", "x");
+    json_t *bad = json_object();
+
+    assert_int_equal(mcp_view_operation(world->child.views, digest, BUDGET_MS, world->pool, &operation,
+                                        NULL),
+                     APR_SUCCESS);
+    assert_string_equal(operation->id, "get");
+    assert_string_equal(operation->method, "GET");
+    assert_string_equal(mcp_json_str(operation->definition, "path"), "/items/{id}");
+    assert_int_equal(mcp_schema_validate(operation->compiled, good, NULL), MCP_OK);
+    assert_int_not_equal(mcp_schema_validate(operation->compiled, bad, NULL), MCP_OK);
+    assert_int_equal(mcp_view_operation(world->child.views, digest, BUDGET_MS, world->pool, &again, NULL),
+                     APR_SUCCESS);
+    assert_ptr_equal(again, operation);
+    assert_int_equal(blobs_asked(world), 1);
+    json_decref(good);
+    json_decref(bad);
+}
+
+static void an_operation_or_guard_that_is_not_sound_is_none(void **state)
+{
+    static const char *const operations[] = {
+        "{}",
+        "{\"id\":\"x\",\"schema\":{}}",
+        "{\"method\":\"GET\",\"schema\":{}}",
+        "{\"id\":\"x\",\"method\":\"GET\"}",
+        "{\"id\":\"x\",\"method\":\"GET\",\"schema\":{\"type\":\"no such type\"}}",
+        "{\"id\":\"x\",\"method\":\"GET\",\"schema\":{\"$ref\":\"https://elsewhere.example/s\"}}"};
+    static const char *const guards[] = {
+        "{}", "{\"operations\":1}",
+        "{\"connector\":\"c\",\"operations\":[{\"id\":\"x\"}]}",
+        "{\"connector\":\"c\",\"operations\":[{\"id\":\"x\",\"method\":\"GET\",\"path\":\"/\",\"query\":[],"
+        "\"verdict\":\"perhaps\"}]}"};
+    world_t *world = *state;
+    const mcp_operation_t *operation = NULL;
+    const mcp_guard_t *guard = NULL;
+    mcp_err_t err;
+    size_t i;
+
+    for (i = 0; i < COUNT(operations); i++) {
+        memset(&err, 0, sizeof(err));
+        assert_int_equal(mcp_view_operation(world->child.views, have(world, operations[i]), BUDGET_MS,
+                                            world->pool, &operation, &err),
+                         MCP_STATUS_REFUSED);
+        assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
+    }
+    for (i = 0; i < COUNT(guards); i++) {
+        memset(&err, 0, sizeof(err));
+        if (mcp_view_guard(world->child.views, have(world, guards[i]), BUDGET_MS, world->pool, &guard,
+                           &err) == APR_SUCCESS) {
+            fail_msg("taken for a guard: %s", guards[i]);
+        }
+        assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
+    }
+    assert_null(operation);
+    assert_null(guard);
+}
+
+static void a_guard_judges(void **state)
+{
+    world_t *world = *state;
+    const mcp_guard_t *guard = NULL;
+    const char *digest =
+        have(world, "{\"connector\":\"c\",\"operations\":[{\"id\":\"get\",\"method\":\"GET\",\"path\":\"/items/"
+                    "{id}\",\"query\":[],\"verdict\":\"allow\"},{\"id\":\"admin\",\"method\":\"GET\",\"path\":"
+                    "\"/items/admin\",\"query\":[],\"verdict\":\"deny\"}]}");
+
+    assert_int_equal(mcp_view_guard(world->child.views, digest, BUDGET_MS, world->pool, &guard, NULL),
+                     APR_SUCCESS);
+    assert_int_equal(mcp_urlguard_check(guard, "https://a.example", "GET", "get",
+                                        "https://a.example/items/7", world->pool, NULL),
+                     APR_SUCCESS);
+    assert_int_not_equal(mcp_urlguard_check(guard, "https://a.example", "GET", "get",
+                                            "https://a.example/items/admin", world->pool, NULL),
+                         APR_SUCCESS);
+}
+
+static void a_grant_is_remembered_by_the_whole_hash(void **state)
+{
+    world_t *world = *state;
+    mcp_views_t *views = world->child.views;
+    char hash[MCP_DIGEST_HEX + 1];
+    char near[MCP_DIGEST_HEX + 1];
+    int i;
+
+    memset(hash, 'a', MCP_DIGEST_HEX);
+    hash[MCP_DIGEST_HEX] = '\0';
+    memcpy(near, hash, sizeof(near));
+    near[MCP_DIGEST_HEX - 1] = 'b'; /* the same place in the table */
+    assert_null(mcp_view_grant(views, hash, world->pool));
+    mcp_view_remember(views, hash, "grt_1");
+    assert_string_equal(mcp_view_grant(views, hash, world->pool), "grt_1");
+    assert_null(mcp_view_grant(views, near, world->pool));
+    mcp_view_remember(views, near, "grt_2");
+    assert_string_equal(mcp_view_grant(views, near, world->pool), "grt_2");
+    assert_null(mcp_view_grant(views, hash, world->pool)); /* gave way: it is asked for again */
+    for (i = 0; i < 3000; i++) { /* bounded whatever comes */
+        mcp_digest_hex(&i, sizeof(i), hash);
+        mcp_view_remember(views, hash, "grt_3");
+    }
+    assert_string_equal(mcp_view_grant(views, hash, world->pool), "grt_3");
+    assert_null(mcp_view_grant(views, "", world->pool));
+}
+
+/* --- threads ------------------------------------------------------------------------------------ */
+
+typedef struct reader {
+    pthread_t thread;
+    world_t *world;
+    const char *digests[4];
+    int failed;
+} reader_t;
+
+static void *read_views(void *baton)
+{
+    reader_t *reader = baton;
+    apr_pool_t *pool;
+    int i;
+
+    if (apr_pool_create_unmanaged_ex(&pool, NULL, NULL) != APR_SUCCESS) {
+        reader->failed = 1;
+        return NULL;
+    }
+    for (i = 0; i < 60; i++) {
+        const mcp_view_t *view = NULL;
+
+        apr_pool_clear(pool);
+        if (mcp_view_get(reader->world->child.views, reader->digests[i % 4], 60000, pool, &view, NULL) !=
+                APR_SUCCESS ||
+            view->count != 9 || strlen(view->joined) != view->offsets[9]) {
+            reader->failed++;
+        }
+    }
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
+static void threads_read_views_that_push_each_other_out(void **state)
+{
+    world_t *world = *state;
+    const char *digests[4];
+    reader_t readers[6];
+    int i;
+
+    mcp_view_free(&world->child.views);
+    assert_int_equal(mcp_view_create(world->child.ask, 4096, &world->child.views), APR_SUCCESS);
+    for (i = 0; i < 4; i++) {
+        char name[16];
+        const char *tools = TOOL("a__1") "," TOOL("a__2") "," TOOL("a__3") "," TOOL("a__4");
+
+        (void)snprintf(name, sizeof(name), "b%d", i);
+        digests[i] = manifest(world, chunk(world, tools),
+                              chunk(world, apr_pstrcat(world->pool, TOOL("b__1") "," TOOL("b__2") "," TOOL(
+                                                                        "b__3") "," TOOL("b__4")
+                                                                        ",{\"name\":\"",
+                                                       name, "\",\"def\":{\"name\":\"", name, "\"}}",
+                                                       NULL)));
+    }
+    memset(readers, 0, sizeof(readers));
+    for (i = 0; i < 6; i++) {
+        readers[i].world = world;
+        memcpy(readers[i].digests, digests, sizeof(digests));
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_views, &readers[i]), 0);
+    }
+    for (i = 0; i < 6; i++) {
+        assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+        assert_int_equal(readers[i].failed, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(chunks_become_one_list_sorted_by_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(titles_inside_a_schema_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_there_is_not_asked_for_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_empty_view_is_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_view_larger_than_one_part_comes_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_sound_is_no_view_and_is_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_blob_with_another_hash_is_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_chunks_share_one_budget, setup, teardown),
+        cmocka_unit_test_setup_teardown(pages_are_slices_that_make_the_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_empty_list_is_a_list, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cursor_is_of_one_view_and_one_grant, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_operation_is_compiled_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_operation_or_guard_that_is_not_sound_is_none, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_guard_judges, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_grant_is_remembered_by_the_whole_hash, setup, teardown),
+        cmocka_unit_test_setup_teardown(threads_read_views_that_push_each_other_out, setup, teardown)};
+
+    return cmocka_run_group_tests(tests, peer_setup, peer_teardown);
+}
