@@ -148,11 +148,15 @@ static apr_status_t build(call_t *call, const json_t *args, mcp_err_t *err)
     return status;
 }
 
-/* Polled while the upstream is waited for. Only a modern client's going away ends a call (digest 1.10). */
+/* Polled while the upstream is waited for. A child that stops waits for nobody; of clients only a modern one's going away ends a call
+ * (digest 1.10). */
 static int poll_call(void *baton)
 {
     call_t *call = baton;
 
+    if (mcp_link_is_shut(call->turn->child->link)) {
+        return 1;
+    }
     mcp_ask_beat(call->turn->child->ask);
     return call->era->is_modern && call->turn->is_gone(call->turn->baton);
 }

@@ -249,6 +249,19 @@ void mcp_link_shut(mcp_link_t *link)
     (void)zmq_ctx_shutdown(link->context);
 }
 
+int mcp_link_is_shut(mcp_link_t *link)
+{
+    int is_shut;
+
+    if (link == NULL || link->pid != getpid()) {
+        return 1;
+    }
+    (void)pthread_mutex_lock(&link->mutex);
+    is_shut = link->is_shut;
+    (void)pthread_mutex_unlock(&link->mutex);
+    return is_shut;
+}
+
 void mcp_link_close(mcp_link_t *link)
 {
     int is_in_use;

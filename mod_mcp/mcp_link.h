@@ -27,6 +27,8 @@ apr_status_t mcp_link_create(const apr_array_header_t *endpoints, const mcp_link
                              apr_pool_t *pool, mcp_link_t **ret, mcp_err_t *err);
 /* Wakes everything that waits (zmq_ctx_shutdown) and refuses new questions. */
 void mcp_link_shut(mcp_link_t *link);
+/* 1 once it is shut: the child stops, and nothing that waits should go on waiting. */
+int mcp_link_is_shut(mcp_link_t *link);
 /* Shuts it, closes idle sockets, and ends the context and frees everything if every socket is back and nobody asks: else what is still in use
  * stays, since the process ends anyway. */
 void mcp_link_close(mcp_link_t *link);

@@ -96,26 +96,26 @@ subtest 'policyd -t names file, line and remedy of what is not' => sub {
         ["log = std\0err",                        'a control character stands in the line; remove it'],
         ["log = std\x7ferr",                      'a control character stands in the line; remove it'],
         ['x' x 2049,                              'the line is longer than 2048 bytes; shorten it'],
-        ['log = file',                            'log = "file": write stderr or syslog'],
-        ['log_level = trace',                     'log_level = "trace": write error, warning, notice, info or debug'],
-        ['log_level = Notice',                    qr/^log_level = "Notice": write/],
-        ['state_dir = lib/policyd',               'state_dir = "lib/policyd": write an absolute path without . and .. in it'],
-        ['state_dir = /',                         qr/^state_dir = "\/": write an absolute path/],
+        ['log = file',                            'log = file: write stderr or syslog'],
+        ['log_level = trace',                     'log_level = trace: write error, warning, notice, info or debug'],
+        ['log_level = Notice',                    qr/^log_level = Notice: write/],
+        ['state_dir = lib/policyd',               'state_dir = lib/policyd: write an absolute path without . and .. in it'],
+        ['state_dir = /',                         qr/^state_dir = \/: write an absolute path/],
         ['state_dir = /a/../b',                   qr/write an absolute path/],
         ['state_dir = /a/./b',                    qr/write an absolute path/],
         ['state_dir = /a/..',                     qr/write an absolute path/],
-        ['key_dir = keys',                        qr/^key_dir = "keys": write an absolute path/],
-        ['pid_file = p',                          qr/^pid_file = "p": write an absolute path/],
-        ['admin_socket = a.sock',                 qr/^admin_socket = "a\.sock": write an absolute path/],
-        ["admin_socket = /$long",                 qr/^admin_socket = ".*": too long for a socket; at most 107 bytes/],
-        ['user = a b',                            'user = "a b": write one name of a user or group'],
-        ['group = a:b',                           qr/^group = "a:b": write one name/],
-        ['httpd_group = -x',                      qr/^httpd_group = "-x": write one name/],
-        ['audit_group = /etc',                    qr/^audit_group = "\/etc": write one name/],
-        ['admin_group = a,b',                     qr/^admin_group = "a,b": write one name/],
-        ['query_endpoint = /run/q',               'query_endpoint = "/run/q": write ipc:///PATH or tcp://ADDRESS:PORT'],
+        ['key_dir = keys',                        qr/^key_dir = keys: write an absolute path/],
+        ['pid_file = p',                          qr/^pid_file = p: write an absolute path/],
+        ['admin_socket = a.sock',                 qr/^admin_socket = a\.sock: write an absolute path/],
+        ["admin_socket = /$long",                 qr/^admin_socket = .*: too long for a socket; at most 107 bytes/],
+        ['user = a b',                            'user = a b: write one name of a user or group'],
+        ['group = a:b',                           qr/^group = a:b: write one name/],
+        ['httpd_group = -x',                      qr/^httpd_group = -x: write one name/],
+        ['audit_group = /etc',                    qr/^audit_group = \/etc: write one name/],
+        ['admin_group = a,b',                     qr/^admin_group = a,b: write one name/],
+        ['query_endpoint = /run/q',               'query_endpoint = /run/q: write ipc:///PATH or tcp://ADDRESS:PORT'],
         ['query_endpoint = inproc://q',           qr/write ipc:\/\/\/PATH or tcp/],
-        ['query_endpoint = ipc://q',              'query_endpoint = "ipc://q": write ipc:// and an absolute path of at most 107 bytes'],
+        ['query_endpoint = ipc://q',              'query_endpoint = ipc://q: write ipc:// and an absolute path of at most 107 bytes'],
         ['query_endpoint = ipc://*',              qr/write ipc:\/\/ and an absolute path/],
         ["query_endpoint = ipc:///$long",         qr/at most 107 bytes/],
         ['query_endpoint = tcp://127.0.0.1',      qr/write ipc:\/\/\/PATH or tcp/],
@@ -124,7 +124,7 @@ subtest 'policyd -t names file, line and remedy of what is not' => sub {
         ['query_endpoint = tcp://127.0.0.1:65536', qr/write ipc:\/\/\/PATH or tcp/],
         ['query_endpoint = tcp://:7411',          qr/write ipc:\/\/\/PATH or tcp/],
         ['query_endpoint = tcp://a b:7',          qr/write ipc:\/\/\/PATH or tcp/],
-        ['actor = 1000 a@b.org',                  'actor = "1000 a@b.org": write unix:UID EMAIL, as in unix:1000 ada@example.com'],
+        ['actor = 1000 a@b.org',                  'actor = 1000 a@b.org: write unix:UID EMAIL, as in unix:1000 ada@example.com'],
         ['actor = unix:ada a@b.org',              qr/write unix:UID EMAIL/],
         ['actor = unix:-1 a@b.org',               qr/write unix:UID EMAIL/],
         ['actor = unix:07 a@b.org',               qr/write unix:UID EMAIL/],
@@ -132,17 +132,17 @@ subtest 'policyd -t names file, line and remedy of what is not' => sub {
         ['actor = unix:7 ada',                    qr/write unix:UID EMAIL/],
         ['actor = unix:7 a@b@c',                  qr/write unix:UID EMAIL/],
         ['actor = unix:7 a@b.org c@d.org',        qr/write unix:UID EMAIL/],
-        ['actor = unix:0 a@b.org',                'actor = "unix:0 a@b.org": uid 0 is always the Owner; remove this line'],
+        ['actor = unix:0 a@b.org',                'actor = unix:0 a@b.org: uid 0 is always the Owner; remove this line'],
         ['actor = unix:4294967295 a@b.org',       qr/no user can have this uid/],
         ['actor = unix:9999999999 a@b.org',       qr/no user can have this uid/],
         ["actor = unix:7 a\@b\nactor = unix:7 c\@d", qr/this uid has an actor on an earlier line; remove one/, 5],
         [join("\n", map { "actor = unix:$_ a\@b" } 1 .. 257), qr/too many actors; at most 256/, 260],
         [join("\n", map { "query_endpoint = tcp://127.0.0.1:$_" } 1 .. 9), qr/too many endpoints; at most 8/, 12],
         ["query_endpoint = tcp://a:1\nquery_endpoint = tcp://a:1", qr/stands on an earlier line; remove one/, 5],
-        ['reserved_labels = One',                 qr/^reserved_labels = "One": write labels of a-z/],
+        ['reserved_labels = One',                 qr/^reserved_labels = One: write labels of a-z/],
         ['reserved_labels = a-, b',               qr/write labels of a-z/],
         ["reserved_labels = " . join(q( ), map { "l$_" } 1 .. 65), qr/too many labels; at most 64/],
-        ['control_prefix = a b',                  qr/^control_prefix = "a b": write one label/],
+        ['control_prefix = a b',                  qr/^control_prefix = a b: write one label/],
         ['control_prefix = elaichi__',            qr/^control_prefix = .*: write one label/],
         ['control_prefix = ' . 'x' x 33,          qr/write one label/],
     ) {
@@ -230,7 +230,8 @@ subtest '--init makes what is missing and overwrites nothing' => sub {
     ($status, $out) = $policyd->run_once('--init');
     is($status, 0, 'once more');
     unlike($out, qr/^(?:made|added)/m, 'makes nothing');
-    is(scalar(() = $out =~ /^kept /mg), 8, 'says what it kept');
+    my %kept = map { $_ => 1 } $out =~ /^kept (.*)$/mg;
+    is(scalar keys %kept, 8, 'says what it kept');
     is_deeply(digest_of_all($dir), $before, 'and no byte, mode or owner has changed');
 
     unlink "$keys/clients.allow" or die "unlink: $!\n";
@@ -322,7 +323,7 @@ subtest 'what it may do, and what its files let others do' => sub {
     my @open = grep { /\.db/ } glob "$dir/state/*";
     is((grep { !/audit/ && (stat)[2] & 0077 } @open), 0, 'no file beside policy.db and trail.db is more open than they');
     SKIP: {
-        chomp(my $sqlite = `command -v sqlite3`);
+        chomp(my $sqlite = `sh -c 'command -v sqlite3'`);
         skip 'sqlite3 is not installed', 2 if $sqlite eq q();
         my $read = sub {
             my ($db) = @_;
@@ -415,7 +416,7 @@ subtest 'after a stop nothing stays behind' => sub {
     ok(!-e "$dir/run/admin.sock", 'the admin socket is gone');
     ok(!-e "$dir/run/query/q.sock", 'and the query socket');
     is(MCP::Root::slurp("$dir/run/policyd.pid"), q(), 'the pid file has no pid');
-    is_deeply([grep { /policy|trail/ && /-(?:wal|shm)$/ } glob "$dir/state/*"], [], 'the logs of policy.db and trail.db are written back');
+    is_deeply([grep { m{/(?:policy|trail)\.db-(?:wal|shm)$} } glob "$dir/state/*"], [], 'the logs of policy.db and trail.db are written back');
     is($policyd->start->stop('INT'), 0, 'SIGINT does the same');
 };
 
@@ -443,7 +444,7 @@ subtest 'after kill -9 it comes up again by itself' => sub {
 };
 
 subtest 'a list that waits for a held up audit.db does not hold up the stop' => sub {
-    chomp(my $sqlite = `command -v sqlite3`);
+    chomp(my $sqlite = `sh -c 'command -v sqlite3'`);
     plan skip_all => 'sqlite3 is not installed' if $sqlite eq q();
     $policyd->start;
     my $holder = IPC::Open2::open2(my $from, my $to, $sqlite, $policyd->db('audit'));
@@ -468,7 +469,7 @@ subtest 'a list that waits for a held up audit.db does not hold up the stop' => 
     is($policyd->stop, 0, 'and policyd stops');
 };
 
-my @bad = MCP::Log::unexpected([$policyd->log], 'PD1003', 'PD1006', 'PD1008', 'PD143', 'PD1118', 'PD1011');
+my @bad = MCP::Log::unexpected([$policyd->log], 'PD1003', 'PD1006', 'PD1008', 'PD0143', 'PD1118', 'PD1011');
 ok(!@bad, 'the log holds nothing unexpected');
 diag("  $_") for @bad;
 
@@ -583,8 +584,8 @@ for my $round (
     };
 }
 
-# MCP03xx: the link was down meanwhile; PD121: the interrupted; PD170: an end that a forced stop refused
-$stack->end(expected => [qw(MCP03\d\d MCP04\d\d PD121 PD170 PD1003 PD1009 PD1116 PD1118)]);
+# MCP03xx: the link was down meanwhile; PD0121: the interrupted; PD0170: an end that a forced stop refused
+$stack->end(expected => [qw(MCP03\d\d MCP04\d\d PD1101 PD0121 PD0170 PD1003 PD1009 PD1116 PD1118)]);
 $witness->stop;
 
 done_testing();

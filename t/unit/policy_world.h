@@ -51,6 +51,7 @@ static struct {
     char *raw;
     size_t raw_bytes;
     int raw_more;
+    int is_elsewhere; /* writes count as another policyd's: the policy is not told */
     /* the last operation's end */
     mcp_code_t code;
     char message[512];
@@ -323,7 +324,7 @@ static void world_unit_done(pd_status_t status, int64_t revision, void *baton)
     unit->is_done = 1;
 }
 
-/* Runs a unit to its end; after a write the policy follows, as after an operation's. */
+/* Runs a unit to its end; after a write the policy follows, as after an operation's, unless it is one made elsewhere. */
 static UNUSED pd_status_t world_unit(pd_lane_t lane, pd_unit_fn *run, void *baton)
 {
     world_unit_t unit = {run, baton, PD_E_INTERNAL, 0, 0};
@@ -332,7 +333,7 @@ static UNUSED pd_status_t world_unit(pd_lane_t lane, pd_unit_fn *run, void *bato
                                      world_unit_done, &unit),
                      PD_OK);
     world_wait(&unit.is_done);
-    if (lane == PD_LANE_WRITE && unit.status == PD_OK) {
+    if (lane == PD_LANE_WRITE && unit.status == PD_OK && !world.is_elsewhere) {
         pd_policy_changed(&world.core, unit.revision);
     }
     return unit.status;

@@ -82,13 +82,14 @@ sub pid     { return $_[0]{process}->pid }
 
 sub start {
     my ($self) = @_;
+    my $before = $self->generations;
     $self->{process} = MCP::Process->start(
         command => [MCP::Build::httpd(), '-DFOREGROUND', '-f', $self->{conf}],
         log     => $self->{log},
         env     => { MCP::Build::httpd_env() }
     );
     MCP::Net::wait_for(
-        sub { !$self->{process}->is_running || ($self->generations > 0 && MCP::Net::connects($self->{port})) });
+        sub { !$self->{process}->is_running || ($self->generations > $before && MCP::Net::connects($self->{port})) });
     die "httpd does not start:\n" . (MCP::Root::slurp($self->{log}) || q()) . "\n"
         if !$self->{process}->is_running || !MCP::Net::connects($self->{port});
     return $self;

@@ -44,6 +44,15 @@ sub connects {
     return defined IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Timeout => 2);
 }
 
+# Does something lie unread at the accepted connections of a Unix socket? undef where there is no ss to tell.
+sub has_unread {
+    my ($path) = @_;
+    my ($ss) = grep { -x } map { "$_/ss" } split(/:/, $ENV{PATH}), qw(/bin /usr/bin);
+    return undef if !defined $ss;
+    my @lines = `$ss -xn`;
+    return scalar grep { /^u_str\s+ESTAB\s+[1-9]\d*\s+\d+\s+\Q$path\E\s/ } @lines;
+}
+
 sub connects_unix {
     my ($path) = @_;
     return defined IO::Socket::UNIX->new(Peer => $path, Type => SOCK_STREAM);

@@ -89,9 +89,14 @@ sub DESTROY {
     return;
 }
 
-# A test that dies or is interrupted ends its processes too.
+# A test that dies, is interrupted or hangs ends its processes too.
 my $parent = $$;
 $SIG{INT} = $SIG{TERM} = sub { exit 1 };
+$SIG{ALRM} = sub {
+    print STDERR "# the watchdog ends this test: it takes too long\n";
+    exit 1;
+};
+alarm(defined $ENV{MCP_TEST_WATCHDOG} ? $ENV{MCP_TEST_WATCHDOG} : 900) if $ENV{HARNESS_ACTIVE};
 
 END {
     if ($$ == $parent) {
