@@ -257,15 +257,15 @@ subtest 'R10: a call that breaks the shape of tools/call is -32602' => sub {
         'an empty name'               => { name => q(), arguments => {} }
     );
     my @rows = attempts($stack, sub {
-    for my $what (sort keys %params) {
-        my $name = $params{$what}{name};
-        my $answer = seen(
-            $client->mcp('tools/call', $params{$what}, id => 9, name_header => defined $name && !ref $name && length $name ? $name : undef));
-        $answer = seen($client->mcp('tools/call', $params{$what}, id => 9, name_header => q())) if $what eq 'an empty name';
-        is(verdict($answer), '200/-32602', "$what: refused");
-        is(raw_id($answer), 9, "$what: with the id");
-    }
-    is(rpc_code(seen($client->call('n' x 5000, {}))), -32602, 'a name without an end: refused');
+        for my $what (sort keys %params) {
+            my $name = $params{$what}{name};
+            my $answer = seen(
+                $client->mcp('tools/call', $params{$what}, id => 9, name_header => defined $name && !ref $name && length $name ? $name : undef));
+            $answer = seen($client->mcp('tools/call', $params{$what}, id => 9, name_header => q())) if $what eq 'an empty name';
+            is(verdict($answer), '200/-32602', "$what: refused");
+            is(raw_id($answer), 9, "$what: with the id");
+        }
+        is(rpc_code(seen($client->call('n' x 5000, {}))), -32602, 'a name without an end: refused');
     });
     is_deeply([$stack->upstream_log], \@sent, 'nothing went upstream');
     is_deeply(\@rows, [], 'none of them is an attempt');

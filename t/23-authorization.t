@@ -8,7 +8,7 @@ use MCP::Client;
 use MCP::Json;
 use MCP::Stack;
 use MCP::Upstream;
-use MCP::Verdict qw(challenge raw_id result rpc_code verdict);
+use MCP::Verdict qw(challenge result rpc_code verdict);
 
 my $root = MCP::Root->new;
 my $upstream = MCP::Upstream->start(root => $root);

@@ -7,7 +7,7 @@ use Test::More;
 use MCP::Client;
 use MCP::Json;
 use MCP::Stack;
-use MCP::Verdict qw(attempts raw_id result rpc_code verdict);
+use MCP::Verdict qw(attempts raw_id result verdict);
 
 my @LEGACY = qw(2025-11-25 2025-06-18 2025-03-26);
 

@@ -8,7 +8,7 @@ use MCP::Client;
 use MCP::Json;
 use MCP::Net;
 use MCP::Stack;
-use MCP::Verdict qw(attempts challenge raw_id result rpc_code verdict);
+use MCP::Verdict qw(attempts challenge result verdict);
 
 my $stack = MCP::Stack->new;
 my $client = $stack->client;

@@ -3,13 +3,15 @@
 
 use strict;
 use warnings;
+use MIME::Base64 ();
 use Test::More;
+use Time::HiRes ();
 use MCP::Client;
 use MCP::Json;
 use MCP::Net;
 use MCP::Stack;
 use MCP::Upstream;
-use MCP::Verdict qw(attempts challenge raw_id result rpc_code verdict);
+use MCP::Verdict qw(attempts result verdict);
 
 my $MAX_RESULT = 65536;
 my @m1 = ('MCP-Protocol-Version' => '2026-07-28');
@@ -450,7 +452,6 @@ subtest 'bodies: JSON and forms hold the values and nothing else' => sub {
         is_deeply($none, [], 'and not sent');
     }
     ($answer, $rows, undef, $seen) = watch('rest__send_form', { a => 'x&b=y', b => "1\r\n2 +" });
-    is($seen->[0]{body}, 'a=x%26b%3Dy&b=1%0D%0A2+%2B', 'a form is encoded') if $seen->[0]{body} =~ /\+%2B\z/;
     like($seen->[0]{body}, qr/^a=x%26b%3Dy&b=1%0D%0A2(?:\+|%20)%2B\z/, 'a form holds two values');
 };
 
@@ -534,7 +535,6 @@ subtest 'JSON of an application becomes structuredContent, where it can' => sub 
 
 subtest 'what is not text, and what is nothing' => sub {
     my $block = sub { result($client->call("rest__answer_$_[0]", {}))->{content}[0] };
-    require MIME::Base64;
     my $image = $block->('png');
     is("$image->{type} $image->{mimeType}", 'image image/png', 'an image is an image');
     is(MIME::Base64::decode_base64($image->{data}), $png, 'byte for byte');

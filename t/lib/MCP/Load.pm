@@ -24,7 +24,7 @@ my $started = 0;
 # root, url; tokens => [...] (client number n has the one at n modulo their count); clients => count;
 # rounds => calls of each (default: until stop); tool => default load__post; keep => 0: a connection for each
 # call, 1 (default): kept, 'both': kept by every other client; ends => N: a client ends at its Nth answer
-# other than 200
+# other than 200; retry => 0: a kept connection that breaks is an answer that did not come
 sub start {
     my ($class, %given) = @_;
     my ($port, $path) = $given{url} =~ m{^http://127\.0\.0\.1:(\d+)(/.*)$} or die "no loopback URL: $given{url}\n";
@@ -32,6 +32,7 @@ sub start {
     my $self = bless {
         tool => 'load__post',
         keep => 1,
+        retry => 1,
         %given,
         owner => $$,
         port  => $port,
@@ -109,6 +110,7 @@ sub work {
     my $state = {
         port  => $self->{port},
         keeps => $keeps,
+        retry => $self->{retry},
         head  => $self->head($tokens->[$client % @$tokens], $keeps)
     };
     my $gated = IO::Select->new($gate);
@@ -120,7 +122,7 @@ sub work {
         last if $gated->can_read(0);
         my $mark = "$self->{run}-$client-$round";
         my $began = MCP::Witness::now();
-        my $answer = call($state, $self->body($mark));
+        my $answer = call($state, trace($mark), $self->body($mark));
         my $ended = MCP::Witness::now();
         my ($status) = $answer->{bytes} =~ m{^HTTP/1\.1 (\d+) };
         my $own = $answer->{bytes} =~ /\\"mark\\":\\"\Q$mark\E\\"/ && $answer->{bytes} =~ /"id":"\Q$mark\E"/ ? 1 : 0;
@@ -158,15 +160,23 @@ sub body {
         . '"io.modelcontextprotocol/clientCapabilities":{}}}}', $mark, $self->{tool}, $mark;
 }
 
+# The trace id of a mark: the audit row of a call has it, and no value of an argument.
+sub trace {
+    my ($mark) = @_;
+    my ($run, $client, $round) = split /-/, $mark;
+    return sprintf 'ca11%04x%08x%016x', $run, $client, $round;
+}
+
 # One request. A kept connection that the server has closed before any byte of an answer is taken for closed
 # between two requests, as every HTTP client does: once more, on a new one.
 sub call {
-    my ($state, $body) = @_;
-    my $text = sprintf "%sContent-Length: %d\r\n\r\n%s", $state->{head}, length $body, $body;
+    my ($state, $trace, $body) = @_;
+    my $text = sprintf "%straceparent: 00-%s-00000000000000aa-01\r\nContent-Length: %d\r\n\r\n%s", $state->{head},
+        $trace, length $body, $body;
     my $was_kept = defined $state->{socket};
     my $bytes = exchange($state, $text);
     my $retries = 0;
-    if ($bytes eq q() && $was_kept) {
+    if ($bytes eq q() && $was_kept && $state->{retry}) {
         $retries = 1;
         $bytes = exchange($state, $text);
     }

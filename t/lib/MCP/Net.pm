@@ -44,13 +44,13 @@ sub connects {
     return defined IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Timeout => 2);
 }
 
-# Does something lie unread at the accepted connections of a Unix socket? undef where there is no ss to tell.
+# Does something wait at a Unix socket, bytes or connections, that its owner has not taken? undef where there is no ss to tell.
 sub has_unread {
     my ($path) = @_;
     my ($ss) = grep { -x } map { "$_/ss" } split(/:/, $ENV{PATH}), qw(/bin /usr/bin);
     return undef if !defined $ss;
-    my @lines = `$ss -xn`;
-    return scalar grep { /^u_str\s+ESTAB\s+[1-9]\d*\s+\d+\s+\Q$path\E\s/ } @lines;
+    my @lines = `$ss -xan`;
+    return scalar grep { /^u_str\s+(?:ESTAB|LISTEN)\s+[1-9]\d*\s+\d+\s+\Q$path\E\s/ } @lines;
 }
 
 sub connects_unix {
