@@ -36,18 +36,58 @@ typedef struct post {
 
 /* --- answers ------------------------------------------------------------------------------ */
 
+/* A part of an answer's body, in the request's pool. */
+typedef struct piece {
+    const char *text;
+    size_t bytes;
+} piece_t;
+
+/* The pieces are handed on as they lie in the pool: a list of a thousand tools need not be copied to be sent. */
+static int send_pieces(request_rec *r, int status, const char *type, const piece_t *pieces, int count)
+{
+    apr_bucket_alloc_t *allocator = r->connection->bucket_alloc;
+    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, allocator);
+    size_t total = 0;
+    int i;
+
+    r->status = status;
+    apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
+    ap_set_content_type(r, type);
+    for (i = 0; i < count; i++) {
+        total += pieces[i].bytes;
+        APR_BRIGADE_INSERT_TAIL(
+            brigade, apr_bucket_pool_create(pieces[i].text, pieces[i].bytes, r->pool, allocator));
+    }
+    ap_set_content_length(r, (apr_off_t)total);
+    APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_eos_create(allocator));
+    (void)ap_pass_brigade(r->output_filters, brigade); /* a client that left is not our concern here */
+    return OK;
+}
+
 static int send_text(request_rec *r, int status, const char *type, const char *text, size_t bytes)
+{
+    piece_t whole = {text, bytes};
+
+    return send_pieces(r, status, type, &whole, 1);
+}
+
+/* An answer without a body. */
+static int send_status(request_rec *r, int status)
 {
     r->status = status;
     apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
-    if (type != NULL) {
-        ap_set_content_type(r, type);
-        ap_set_content_length(r, (apr_off_t)bytes);
-        (void)ap_rwrite(text, (int)bytes, r); /* a client that left is not our concern here */
-    } else {
-        ap_set_content_length(r, 0);
-    }
+    ap_set_content_length(r, 0);
     return OK;
+}
+
+static int send_result(request_rec *r, const char *id, const char *result, size_t bytes)
+{
+    const char *head = mcp_rpc_result_head(id, r->pool);
+    piece_t pieces[] = {{head, strlen(head)},
+                        {result, bytes},
+                        {MCP_RPC_RESULT_TAIL, sizeof(MCP_RPC_RESULT_TAIL) - 1}};
+
+    return send_pieces(r, HTTP_OK, "application/json", pieces, 3);
 }
 
 /* Logs what an administrator may want to know of a refusal; one line, ids and codes only. */
@@ -83,7 +123,9 @@ static int send_refusal(post_t *post, const mcp_err_t *err, const char *id, cons
     if (answer.allow != NULL) {
         apr_table_setn(r->err_headers_out, "Allow", answer.allow);
     }
-    return send_text(r, answer.http, answer.content_type, answer.body, answer.body_bytes);
+    return answer.content_type != NULL
+               ? send_text(r, answer.http, answer.content_type, answer.body, answer.body_bytes)
+               : send_status(r, answer.http);
 }
 
 /* A refusal of the message itself: its sender is authenticated first, so that a bad token is 401 whatever the message (decisions 10.3). */
@@ -256,12 +298,10 @@ static apr_status_t settle_legacy(post_t *post, mcp_era_t *era, mcp_err_t *err)
     return status;
 }
 
-/* Runs one request of the body; its answer's text, or err. */
+/* Runs one request of the body; its result's text, or err. */
 static apr_status_t run_request(post_t *post, const mcp_rpc_message_t *message, mcp_era_t *era,
                                 const char **ret, size_t *ret_bytes, mcp_err_t *err)
 {
-    const char *result = NULL;
-    size_t bytes = 0;
     apr_status_t status = settle_legacy(post, era, err);
 
     if (status == APR_SUCCESS && era->is_modern) {
@@ -271,13 +311,8 @@ static apr_status_t run_request(post_t *post, const mcp_rpc_message_t *message, 
             mcp_turn_trace(&post->turn, mcp_json_str(era->meta, "traceparent"));
         }
     }
-    if (status == APR_SUCCESS) {
-        status = mcp_method_run(&post->turn, era, message, &result, &bytes, err);
-    }
-    if (status == APR_SUCCESS) {
-        *ret = mcp_rpc_result(message->id, result, bytes, post->r->pool, ret_bytes);
-    }
-    return status;
+    return status == APR_SUCCESS ? mcp_method_run(&post->turn, era, message, ret, ret_bytes, err)
+                                 : status;
 }
 
 /* A single message: its failure is the whole answer. */
@@ -309,7 +344,7 @@ static int answer_single(post_t *post, const mcp_rpc_message_t *message)
         if (status == APR_SUCCESS) {
             status = mcp_turn_resolve(&post->turn, &err);
         }
-        return status == APR_SUCCESS ? send_text(r, HTTP_ACCEPTED, NULL, "", 0)
+        return status == APR_SUCCESS ? send_status(r, HTTP_ACCEPTED)
                                      : refuse(post, &err, NULL, &era);
     }
     status = run_request(post, message, &era, &text, &bytes, &err);
@@ -319,7 +354,7 @@ static int answer_single(post_t *post, const mcp_rpc_message_t *message)
     if (post->turn.session_id != NULL) {
         apr_table_setn(r->headers_out, "Mcp-Session-Id", post->turn.session_id);
     }
-    return send_text(r, HTTP_OK, "application/json", text, bytes);
+    return send_result(r, message->id, text, bytes);
 }
 
 /* One element of a batch: HTTP refusals that concern the element alone become in-band errors, since the whole has one status. */
@@ -346,7 +381,7 @@ static apr_status_t run_element(post_t *post, const mcp_rpc_message_t *message, 
         status = run_request(post, message, &era, &text, &bytes, err);
     }
     if (status == APR_SUCCESS) {
-        *ret = text;
+        *ret = mcp_rpc_result(message->id, text, bytes, post->r->pool, NULL);
         return APR_SUCCESS;
     }
     if (err->fail == MCP_FAIL_UNAUTHORIZED || err->fail == MCP_FAIL_UNAVAILABLE) {
@@ -401,7 +436,7 @@ static int answer_batch(post_t *post, const mcp_rpc_body_t *body)
         return refuse(post, &err, NULL, NULL);
     }
     if (answers[0] == '\0') {
-        return send_text(r, HTTP_ACCEPTED, NULL, "", 0);
+        return send_status(r, HTTP_ACCEPTED);
     }
     answers = apr_pstrcat(r->pool, "[", answers, "]", NULL);
     return send_text(r, HTTP_OK, "application/json", answers, strlen(answers));

@@ -4,6 +4,7 @@
  * id has to go back as the bytes that came and a tree no longer has them. */
 #include "mcp_rpc.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -11,6 +12,52 @@
 #include "../proto/mcp_body.h"
 
 /* --- UTF-8 ---------------------------------------------------------------- */
+
+/* Results are megabytes at times and nearly all of them is plain ASCII, which these two pass eight
+ * bytes at a time. A byte's top bit in the answer of `below` says that the byte may be below n; bytes
+ * of 0x80 and above, and those after a hit, may be wrongly named, so a hit ends the fast way only. */
+#define EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
+
+static uint64_t below(uint64_t word, unsigned n)
+{
+    return (word - EACH(n)) & ~word & EACH(0x80);
+}
+
+static uint64_t load(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* Leading bytes that are ASCII and not NUL, or fewer. */
+static size_t ascii_run(const unsigned char *p, size_t left)
+{
+    size_t at = 0;
+    while (left - at >= 8 && ((load(p + at) & EACH(0x80)) | below(load(p + at), 1)) == 0)
+        at += 8;
+    return at;
+}
+
+static int is_itself(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* Leading bytes that stand for themselves in a JSON string. */
+static size_t plain_run(const unsigned char *p, size_t left)
+{
+    size_t at = 0;
+    for (; left - at >= 8; at += 8) {
+        uint64_t word = load(p + at);
+        if (((word & EACH(0x80)) | below(word, 0x20) | below(word ^ EACH('"'), 1) |
+             below(word ^ EACH('\\'), 1)) != 0)
+            break;
+    }
+    while (at < left && is_itself(p[at]))
+        at++;
+    return at;
+}
 
 /* Bytes of the well-formed character at p, or 0. */
 static size_t utf8_char(const unsigned char *p, size_t left)
@@ -43,7 +90,9 @@ int mcp_rpc_is_utf8(const char *text, size_t bytes)
     const unsigned char *p = (const unsigned char *)text;
     size_t at = 0;
     while (at < bytes) {
-        size_t step = utf8_char(p + at, bytes - at);
+        size_t step = ascii_run(p + at, bytes - at);
+        if (step == 0)
+            step = utf8_char(p + at, bytes - at);
         if (step == 0)
             return 0;
         at += step;
@@ -260,8 +309,8 @@ static const char *doubled_by_case(json_t *object, const char *const *known)
     json_object_foreach(object, key, value)
     {
         for (size_t i = 0; known[i] != NULL; i++)
-            if (strcmp(key, known[i]) != 0 && json_object_get(object, known[i]) != NULL &&
-                folds_to(key, known[i]))
+            if (folds_to(key, known[i]) && strcmp(key, known[i]) != 0 &&
+                json_object_get(object, known[i]) != NULL)
                 return known[i];
     }
     return NULL;
@@ -467,12 +516,17 @@ apr_status_t mcp_rpc_parse(const char *text, size_t bytes, apr_pool_t *pool, mcp
 
 /* --- answers -------------------------------------------------------------- */
 
+const char *mcp_rpc_result_head(const char *id, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "{\"jsonrpc\":\"2.0\",\"id\":", id != NULL ? id : "null",
+                       ",\"result\":", NULL);
+}
+
 const char *mcp_rpc_result(const char *id, const char *result, size_t result_bytes,
                            apr_pool_t *pool, size_t *ret_bytes)
 {
-    static const char tail[] = "}";
-    const char *head = apr_pstrcat(pool, "{\"jsonrpc\":\"2.0\",\"id\":", id != NULL ? id : "null",
-                                   ",\"result\":", NULL);
+    static const char tail[] = MCP_RPC_RESULT_TAIL;
+    const char *head = mcp_rpc_result_head(id, pool);
     size_t head_bytes = strlen(head);
     char *text = apr_palloc(pool, head_bytes + result_bytes + sizeof tail);
     memcpy(text, head, head_bytes);
@@ -528,19 +582,20 @@ const char *mcp_rpc_quote(const char *text, size_t bytes, apr_pool_t *pool)
     for (int round = 0; round < 2; round++) {
         size_t to = 1;
         for (size_t at = 0; at < bytes;) {
-            size_t step = utf8_char(p + at, bytes - at);
+            size_t step = plain_run(p + at, bytes - at);
             const char *from = scratch;
             size_t length;
-            if (p[at] < 0x80) {
-                length = quote_ascii(p[at], scratch);
-                step = 1;
-            } else if (step == 0) {
-                from = "\xef\xbf\xbd";
-                length = 3;
-                step = 1;
-            } else {
+            if (step > 0) {
                 from = text + at;
                 length = step;
+            } else if (p[at] < 0x80) {
+                length = quote_ascii(p[at], scratch);
+                step = 1;
+            } else {
+                step = utf8_char(p + at, bytes - at);
+                from = step > 0 ? text + at : "\xef\xbf\xbd";
+                length = step > 0 ? step : 3;
+                step = step > 0 ? step : 1;
             }
             if (out != NULL)
                 memcpy(out + to, from, length);

@@ -54,6 +54,9 @@ apr_status_t mcp_rpc_parse(const char *text, size_t bytes, apr_pool_t *pool, mcp
  * ret_bytes may be NULL here and below. */
 const char *mcp_rpc_result(const char *id, const char *result, size_t result_bytes,
                            apr_pool_t *pool, size_t *ret_bytes);
+/* What stands before and behind RESULT in it, for who sends a large one without another copy. */
+const char *mcp_rpc_result_head(const char *id, apr_pool_t *pool);
+#define MCP_RPC_RESULT_TAIL "}"
 /* {"jsonrpc":"2.0","id":ID,"error":{code,message,data?}}; id NULL leaves the member out; data is
  * JSON text or NULL. */
 const char *mcp_rpc_error(const char *id, int code, const char *message, const char *data,

@@ -10,8 +10,6 @@
 #include "mcp_call.h"
 #include "mcp_failure.h"
 
-#define LIST_TTL_MS 30000 /* decisions 3.3 */
-
 /* Where the page starts: at the cursor, which is of this view and grant. */
 static apr_status_t page_start(mcp_turn_t *turn, const json_t *params, int64_t *ret, mcp_err_t *err)
 {
@@ -61,9 +59,7 @@ apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
 {
     const mcp_view_t *view = NULL;
     const char *head = mcp_failure_result_head(era, turn->pool);
-    const char *tail = era->is_modern ? apr_psprintf(turn->pool, ",\"ttlMs\":%d,\"cacheScope\":\"private\"",
-                                                     LIST_TTL_MS)
-                                      : "";
+    const char *tail = era->is_modern ? MCP_VIEW_LIST_TAIL : "";
     const char *cursor = "";
     int is_old = !era->is_modern && era->revision < MCP_REV_2025_06_18;
     int64_t from = 0;
@@ -88,6 +84,11 @@ apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
         if (status != APR_SUCCESS) {
             return status;
         }
+    }
+    if (era->is_modern && from == 0 && to == view->count) {
+        *ret = view->whole;
+        *ret_bytes = view->whole_bytes;
+        return APR_SUCCESS;
     }
     joined = is_old ? view->old_joined : view->joined;
     offsets = is_old ? view->old_offsets : view->offsets;

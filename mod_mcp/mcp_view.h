@@ -17,7 +17,12 @@ typedef struct mcp_view {
     const size_t *offsets;   /* count + 1: tool i is joined[offsets[i] .. offsets[i + 1] - 1) */
     const char *old_joined;  /* without `title`: 2025-03-26 */
     const size_t *old_offsets;
+    const char *whole;       /* the result of a modern tools/list that shows all on one page */
+    size_t whole_bytes;
 } mcp_view_t;
+
+/* Last members of a modern list's result (decisions 3.3). */
+#define MCP_VIEW_LIST_TAIL ",\"ttlMs\":30000,\"cacheScope\":\"private\""
 
 /* An operation as calls need it. */
 typedef struct mcp_operation {

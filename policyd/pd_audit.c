@@ -18,6 +18,7 @@
 #define AUDIT_MODE  0640
 #define BATCH_MAX   1000 /* records a transaction */
 #define IDLE_MS     500  /* looks at the trail so often even unasked */
+#define GATHER_MS   250  /* from the first news to the round that copies them */
 #define RETRY_MS    100  /* after a failed round */
 #define READERS     2    /* as many as job threads */
 #define ID_BYTES    48
@@ -91,7 +92,8 @@ struct pd_audit {
     pthread_mutex_t lock; /* guards all below; never held across I/O */
     pthread_cond_t poked; /* the copy thread waits */
     pthread_cond_t moved; /* lists wait: position, a free reader */
-    int is_poked;
+    int is_poked;  /* there is news */
+    int is_urgent; /* and somebody waits for it */
     int is_stopping;
     int64_t position;
     pd_status_t health;
@@ -316,6 +318,24 @@ static void pause_after_failure(pd_audit_t *audit)
     }
 }
 
+/* News is left to gather for a while: under load one round then copies hundreds of records with a commit, where
+ * a round for each would write the same pages again and again and take disk and CPU from the trail. Who waits
+ * for a list makes it urgent. The lock is held. */
+static void wait_for_news(pd_audit_t *audit)
+{
+    pd_boot_t until;
+    int64_t left_ms = GATHER_MS;
+
+    if (!audit->is_poked && !audit->is_urgent && !audit->is_stopping) {
+        pd_cond_wait_ms(&audit->poked, &audit->lock, IDLE_MS);
+    }
+    until = pd_boot_in(GATHER_MS);
+    while (audit->is_poked && !audit->is_urgent && !audit->is_stopping && left_ms > 0) {
+        pd_cond_wait_ms(&audit->poked, &audit->lock, left_ms);
+        left_ms = pd_boot_left_ms(until);
+    }
+}
+
 static void *run_copy(void *baton)
 {
     pd_audit_t *audit = baton;
@@ -327,12 +347,11 @@ static void *run_copy(void *baton)
         (void)pthread_mutex_lock(&audit->lock);
         if (status != PD_OK) {
             pause_after_failure(audit);
-            audit->is_poked = 1;
-        }
-        if (!audit->is_poked && !audit->is_stopping) {
-            pd_cond_wait_ms(&audit->poked, &audit->lock, IDLE_MS);
+        } else {
+            wait_for_news(audit);
         }
         audit->is_poked = 0;
+        audit->is_urgent = 0;
         is_stopping = audit->is_stopping;
         (void)pthread_mutex_unlock(&audit->lock);
     }
@@ -494,11 +513,19 @@ void pd_audit_close(pd_audit_t **audit)
 
 /* --- any thread ----------------------------------------------------------- */
 
+/* The lock is held. Only the first news since the last round costs a wake-up. */
+static void tell_news(pd_audit_t *audit)
+{
+    if (!audit->is_poked) {
+        audit->is_poked = 1;
+        (void)pthread_cond_signal(&audit->poked);
+    }
+}
+
 void pd_audit_poke(pd_audit_t *audit)
 {
     (void)pthread_mutex_lock(&audit->lock);
-    audit->is_poked = 1;
-    (void)pthread_cond_signal(&audit->poked);
+    tell_news(audit);
     (void)pthread_mutex_unlock(&audit->lock);
 }
 
@@ -561,8 +588,7 @@ void pd_audit_member(pd_audit_t *audit, const char *member_id, const char *email
     remember_member(&audit->told, member);
     audit->told_serial++;
     audit->told.serial = audit->told_serial;
-    audit->is_poked = 1;
-    (void)pthread_cond_signal(&audit->poked);
+    tell_news(audit);
     (void)pthread_mutex_unlock(&audit->lock);
 }
 
@@ -578,8 +604,9 @@ static pd_status_t take_reader(pd_audit_t *audit, pd_boot_t deadline, pd_sqlite_
     int64_t left_ms;
     uint64_t serial;
 
-    pd_audit_poke(audit);
     (void)pthread_mutex_lock(&audit->lock);
+    audit->is_urgent = 1;
+    (void)pthread_cond_signal(&audit->poked);
     serial = audit->told_serial;
     for (;;) {
         slot = 0;

@@ -25,7 +25,8 @@ void pd_audit_release(pd_audit_t *audit);
  * (stop the store, whose job threads call them, before). NULL is fine. */
 void pd_audit_close(pd_audit_t **audit);
 
-/* Tells the copy thread that records wait; any thread, never blocks. */
+/* Tells the copy thread that records wait; any thread, never blocks. They are copied together with what else comes
+ * within a quarter of a second, or at once when a list or get asks for them. */
 void pd_audit_poke(pd_audit_t *audit);
 
 /* How the copy fares, for log and status: PD_OK, or why the last round failed; *ret_position (may

@@ -13,7 +13,8 @@
 #include "pd_policy.h"
 
 #define GRACE_MS   2000   /* an end on its way at the deadline still counts */
-#define KEEP_MS    60000  /* an interrupted attempt waits so long for its late end, a silent child so long for a word */
+#define KEEP_MS    60000  /* an interrupted attempt waits so long for its late end */
+#define CHILD_MS   3600000 /* a silent child is remembered so long; then it has to say hello again */
 #define MAX_INTERRUPTED 20000 /* that wait; the oldest are forgotten first */
 #define ENDED_SLOTS 32768 /* an ended attempt is remembered for so many records of the trail, for ends that are resent */
 #define MAX_OPEN   100000 /* attempts that run at once */
@@ -42,6 +43,7 @@ typedef struct run {
 typedef struct child {
     char id[MCP_MAX_ID + 1];
     pd_boot_t seen;
+    int has_greeted; /* caps is what it said */
     pd_running_caps_t caps;
 } child_t;
 
@@ -399,7 +401,15 @@ void pd_running_child(pd_running_t *running, const char *id, const pd_running_ca
     child = apr_hash_get(running->children, id, APR_HASH_KEY_STRING);
     if (child != NULL) {
         child->caps = *caps;
+        child->has_greeted = 1;
     }
+}
+
+int pd_running_knows(const pd_running_t *running, const char *id)
+{
+    const child_t *child = apr_hash_get(running->children, id, APR_HASH_KEY_STRING);
+
+    return child != NULL && child->has_greeted;
 }
 
 /* --- ends -------------------------------------------------------------------- */
@@ -669,7 +679,7 @@ void pd_running_tick(pd_core_t *core, pd_running_t *running)
     for (i = apr_hash_first(NULL, running->children); i != NULL; i = apr_hash_next(i)) {
         child_t *child = apr_hash_this_val(i);
 
-        if (child->seen.us < now_us - (int64_t)KEEP_MS * 1000) {
+        if (child->seen.us < now_us - (int64_t)CHILD_MS * 1000) {
             apr_hash_set(running->children, child->id, APR_HASH_KEY_STRING, NULL);
             free(child);
         }

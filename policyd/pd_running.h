@@ -32,6 +32,8 @@ typedef struct pd_running_caps {
 
 /* A child said hello. */
 void pd_running_child(pd_running_t *running, const char *child, const pd_running_caps_t *caps);
+/* 1 when the child has said hello and is remembered: its caps are known. */
+int pd_running_knows(const pd_running_t *running, const char *child);
 /* Takes a place for one more call of this child on this connection: NONE, or OVERLOADED or RATE_LIMITED
  * where there is none (decisions 6.4). The place goes over to the attempt with pd_running_add(); a
  * begin that is not recorded gives it back. */

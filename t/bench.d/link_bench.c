@@ -82,6 +82,24 @@ static json_t *who(const plan_t *plan)
                      plan->resource);
 }
 
+/* A call is for children alone that have introduced themselves. */
+static int say_hello(const plan_t *plan, apr_pool_t *pool)
+{
+    worker_t worker;
+
+    memset(&worker, 0, sizeof(worker));
+    worker.plan = plan;
+    worker.pool = pool;
+    if (ask(&worker, MCP_KIND_HELLO,
+            json_pack("{s:i,s:i,s:s,s:s,s:[s]}", "version_min", (int)MCP_VERSION_MIN, "version_max",
+                      (int)MCP_VERSION, "software", "link_bench", "child", plan->child, "resources",
+                      plan->resource)) == NULL) {
+        (void)fprintf(stderr, "link_bench: %s\n", worker.failed);
+        return 0;
+    }
+    return 1;
+}
+
 static int resolve_once(worker_t *worker)
 {
     return ask(worker, MCP_KIND_RESOLVE, who(worker->plan)) != NULL;
@@ -238,6 +256,9 @@ int main(int argc, char **argv)
     mcp_token_hash(token, strlen(token), plan.token_hash);
     mcp_random(id, sizeof(id));
     mcp_hex(id, sizeof(id), plan.child);
+    if (!say_hello(&plan, pool)) {
+        return 1;
+    }
     from_us = now_us();
     plan.until_us = from_us + (int64_t)seconds * 1000000;
     if (!measure(&plan, workers, threads, &turns, buckets)) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -560,6 +561,42 @@ static void a_held_lock_delays_the_copy_and_never_the_trail(void **state)
     json_decref(rows);
 }
 
+static void *list_aside(void *baton)
+{
+    fixture_t *fix = baton;
+    json_t *rows = NULL;
+    static pd_status_t status; /* outlives the thread */
+
+    status = pd_audit_list(fix->audit, &(pd_audit_query_t){.limit = 1}, pd_boot_in(WATCHDOG_MS), &rows);
+    json_decref(rows);
+    return &status;
+}
+
+static void release_lets_waiting_lists_go_and_the_copy_goes_on(void **state)
+{
+    fixture_t *fix = *state;
+    sqlite3 *holder = open_directly(fix, "audit.db");
+    json_t *rows = NULL;
+    void *status = NULL;
+    pthread_t thread;
+
+    assert_int_equal(sqlite3_exec(holder, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(append(fix, &a_begin), 1);
+    assert_int_equal(pthread_create(&thread, NULL, list_aside, fix), 0);
+    pd_audit_release(fix->audit);
+    assert_int_equal(pthread_join(thread, &status), 0);
+    assert_int_equal(*(pd_status_t *)status, PD_E_CLOSED);
+    assert_int_equal(pd_audit_list(fix->audit, &(pd_audit_query_t){.limit = 1}, pd_boot_in(WATCHDOG_MS),
+                                   &rows),
+                     PD_E_CLOSED);
+    assert_int_equal(sqlite3_exec(holder, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(holder), SQLITE_OK);
+    pd_audit_release(NULL);
+    close_both(fix);
+    open_both(fix);
+    expect_seqs(fix, &(pd_audit_query_t){.limit = 10}, "1 ");
+}
+
 static void a_failed_round_is_tried_again_and_health_says_so(void **state)
 {
     fixture_t *fix = *state;
@@ -881,6 +918,7 @@ int main(void)
         AUDIT_TEST(a_members_name_is_shown_and_can_be_erased),
         AUDIT_TEST(many_records_are_copied_in_order_and_without_a_poke),
         AUDIT_TEST(a_held_lock_delays_the_copy_and_never_the_trail),
+        AUDIT_TEST(release_lets_waiting_lists_go_and_the_copy_goes_on),
         AUDIT_TEST(a_failed_round_is_tried_again_and_health_says_so),
         AUDIT_TEST(a_round_that_fails_in_the_middle_loses_no_row),
         AUDIT_TEST(a_long_read_holds_nothing_up),

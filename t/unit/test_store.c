@@ -835,6 +835,35 @@ static void a_completion_that_submits_during_close_is_refused(void **state)
     assert_null(chain.fix->store);
 }
 
+static void a_stopped_store_refuses_changes_and_still_reads(void **state)
+{
+    static const step_t one[] = {{INSERT, "mem_1", NULL, 0, PD_OK}, {0}};
+    static const pd_lane_t lanes[] = {PD_LANE_WRITE, PD_LANE_JOB};
+    fixture_t *fix = *state;
+    run_t run = {.steps = one};
+    unit_result_t result = {PD_E_INTERNAL, 0};
+    size_t i;
+
+    submit(fix, &run);
+    pd_store_stop(fix->store);
+    assert_true(run.is_done);
+    assert_int_equal(run.status, PD_OK);
+    for (i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+        assert_int_equal(pd_store_submit(fix->store, lanes[i], pd_boot_in(WATCHDOG_MS), do_nothing,
+                                         unit_done, &result),
+                         PD_E_CLOSED);
+    }
+    assert_int_equal(pd_store_submit(fix->store, PD_LANE_LOOP, pd_boot_in(WATCHDOG_MS), do_nothing,
+                                     unit_done, &result),
+                     PD_OK);
+    assert_int_equal(result.status, PD_OK);
+    pd_store_stop(fix->store); /* once more, and NULL, is fine */
+    pd_store_stop(NULL);
+    pd_store_close(&fix->store);
+    open_store(fix);
+    assert_true(has_member(fix, "mem_1"));
+}
+
 /* --- failing disks -------------------------------------------------------- */
 
 static void a_full_disk_acknowledges_nothing_of_the_group_and_heals(void **state)
@@ -918,6 +947,7 @@ int main(void)
         STORE_TEST(a_completion_may_submit_to_the_loop_lane_and_a_unit_may_not),
         STORE_TEST(close_commits_what_is_queued_and_runs_its_completions),
         STORE_TEST(a_completion_that_submits_during_close_is_refused),
+        STORE_TEST(a_stopped_store_refuses_changes_and_still_reads),
         STORE_TEST(a_full_disk_acknowledges_nothing_of_the_group_and_heals),
         cmocka_unit_test(ids_sort_by_time_of_creation),
     };

@@ -673,6 +673,24 @@ static int64_t kill_after(pid_t child, int pipe_fd, int64_t last, int enough)
     return last;
 }
 
+static void a_stopped_trail_refuses_records_and_is_still_read(void **state)
+{
+    fixture_t *fix = *state;
+    ack_t ack = {PD_E_INTERNAL, -1, 0};
+    char id[48];
+
+    assert_int_equal(pd_trail_append(fix->trail, &a_begin, note_ack, &ack), PD_OK);
+    pd_trail_stop(fix->trail);
+    assert_true(ack.is_done);
+    assert_int_equal(ack.status, PD_OK);
+    assert_int_equal(pd_trail_append(fix->trail, &a_begin, note_ack, &ack), PD_E_CLOSED);
+    assert_int_equal(pd_trail_head(fix->trail), ack.seq);
+    pd_trail_id(fix->trail, ack.seq, id);
+    assert_int_equal(pd_trail_seq(fix->trail, id), ack.seq);
+    pd_trail_stop(fix->trail); /* once more, and NULL, is fine */
+    pd_trail_stop(NULL);
+}
+
 static void every_acknowledged_record_survives_a_kill(void **state)
 {
     fixture_t *fix = *state;
@@ -799,6 +817,7 @@ int main(void)
         TRAIL_TEST(a_full_queue_refuses),
         TRAIL_TEST(a_full_disk_acknowledges_nothing_and_heals),
         TRAIL_TEST(close_records_what_is_queued),
+        TRAIL_TEST(a_stopped_trail_refuses_records_and_is_still_read),
         TRAIL_TEST(every_acknowledged_record_survives_a_kill),
         TRAIL_TEST(a_newer_trail_is_refused),
         TRAIL_TEST(a_damaged_trail_is_refused),

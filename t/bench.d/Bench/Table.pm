@@ -34,7 +34,7 @@ sub text {
                 "$row->{name} against $row->{against}",
                 (map { grouped($row->{$_}{per_second}) } qw(ours other)),
                 sprintf('%.2f', $row->{ratio}),
-                sprintf('%.1f', $row->{budget}),
+                defined $row->{budget} ? sprintf('%.1f', $row->{budget}) : '',
                 map { sprintf '%.2f', $row->{$_}{p50_us} / 1000 } qw(ours other)
             ]
         } @{ $result->{rows} }
@@ -63,7 +63,7 @@ sub text {
         ['link to policyd', 'round trips /s', 'p50 us', 'p99 us', 'policyd CPU us a round trip'],
         map { [$_->[1], map { grouped($_) } @{ $link->{ $_->[0] } }{qw(per_second p50_us p99_us policyd_us)}] }
             (['resolve', 'resolve'], ['call', 'call.begin and call.end (times of the pair)'])
-    );
+    ) if %$link;
     $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
     my @stops = @{ $result->{memory} };
     my @names = sort keys %{ $stops[0]{kib} };
