@@ -26,6 +26,7 @@ typedef struct call {
     mcp_request_t request;
     mcp_response_t response;
     mcp_ended_t ended;
+    int was_sent;   /* the upstream may have got something */
     const char *result;
     size_t result_bytes;
 } call_t;
@@ -192,6 +193,7 @@ static apr_status_t transfer(call_t *call, mcp_err_t *err)
     if (status != APR_SUCCESS) {
         return status;
     }
+    call->was_sent = 1;
     status = mcp_egress_send(turn->child->egress, &call->request, &limits, turn->terms->egress_allow,
                              poll_call, call, turn->pool, &call->response, err);
     mcp_egress_leave(turn->child->egress, connection);
@@ -243,7 +245,7 @@ static apr_status_t end(call_t *call, apr_status_t status, mcp_err_t *err)
     mcp_err_t unrecorded;
     int64_t budget_ms = turn->terms->call_ms < END_MS ? turn->terms->call_ms : END_MS;
 
-    if (budget_ms < turn->terms->policy_ms) {
+    if (budget_ms < turn->terms->policy_ms || !call->was_sent) {
         budget_ms = turn->terms->policy_ms;
     }
     memset(&unrecorded, 0, sizeof(unrecorded));
@@ -253,6 +255,10 @@ static apr_status_t end(call_t *call, apr_status_t status, mcp_err_t *err)
     }
     if (mcp_ask_end(turn->child->ask, &call->begun, &call->ended, budget_ms, turn->pool,
                     &unrecorded) != APR_SUCCESS) {
+        if (!call->was_sent) { /* nothing happened: the caller may try again */
+            return mcp_err_set(err, turn->pool, MCP_FAIL_UNAVAILABLE, MCP_CODE_POLICY_UNAVAILABLE,
+                               "try again in a moment", "the policy service is not available");
+        }
         *err = unrecorded;
         return MCP_STATUS_REFUSED;
     }

@@ -218,7 +218,7 @@ static const char *set_max_calls(cmd_parms *cmd, void *dir, const char *value)
 
     (void)dir;
     if (why == NULL) {
-        why = says(cmd, mcp_parse_int(cmd->pool, value, 1, 10000, &number));
+        why = says(cmd, mcp_parse_int(cmd->pool, value, 1, 4096, &number));
     }
     if (why == NULL) {
         server_conf(cmd)->max_calls = (int)number;
@@ -265,6 +265,9 @@ static const char *set_endpoint(cmd_parms *cmd, void *dir, const char *value)
 
 static const char *set_resource(cmd_parms *cmd, void *dir, const char *value)
 {
+    if (strlen(value) > MCP_MAX_TEXT) {
+        return says(cmd, "a resource may have at most 512 bytes");
+    }
     return says(cmd, mcp_parse_url(cmd->pool, value, &((mcp_dir_conf_t *)dir)->resource));
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <sys/socket.h>
+#include <poll.h>
 
 #include <apr_portable.h>
 #include <apr_strings.h>
@@ -22,6 +22,7 @@
 #include "mcp_lifecycle.h"
 #include "mcp_method.h"
 #include "mcp_origin.h"
+#include "mcp_status.h"
 #include "mcp_wellknown.h"
 
 /* One request on its way. */
@@ -108,6 +109,7 @@ static int send_refusal(post_t *post, const mcp_err_t *err, const char *id, cons
     mcp_answer_t answer;
 
     log_refusal(post, err);
+    mcp_status_refusal(err->fail);
     shown.is_modern_only = !post->terms.serves_legacy;
     memset(&answer, 0, sizeof(answer));
     mcp_failure_answer(&shown, id, era, r->pool, &answer);
@@ -150,13 +152,14 @@ static const char *header_of(void *baton, const char *name)
     return apr_table_get(((const post_t *)baton)->r->headers_in, name);
 }
 
-/* A closed connection shows as end of file on the socket; under HTTP/2 the connection is aborted by mod_http2. */
+/* The peer's end of the connection shows on the socket, also where TLS has said goodbye in a record before it; under HTTP/2 the connection is
+ * aborted by mod_http2. */
 static int client_is_gone(void *baton)
 {
     conn_rec *connection = ((const post_t *)baton)->r->connection;
     apr_socket_t *socket;
     apr_os_sock_t fd;
-    char byte;
+    struct pollfd item;
 
     if (connection->aborted) {
         return 1;
@@ -168,7 +171,10 @@ static int client_is_gone(void *baton)
     if (socket == NULL || apr_os_sock_get(&fd, socket) != APR_SUCCESS) {
         return 0;
     }
-    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    item.fd = fd;
+    item.events = POLLRDHUP;
+    item.revents = 0;
+    return poll(&item, 1, 0) > 0 && (item.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 static void fill_terms(post_t *post)
@@ -357,13 +363,30 @@ static int answer_single(post_t *post, const mcp_rpc_message_t *message)
     return send_result(r, message->id, text, bytes);
 }
 
-/* One element of a batch: HTTP refusals that concern the element alone become in-band errors, since the whole has one status. */
-static apr_status_t run_element(post_t *post, const mcp_rpc_message_t *message, const char **ret,
-                                mcp_err_t *err)
+/* A refusal of one element as its own in-band error, since the whole batch has one status. A token that was good for the elements before is told like
+ * a fault of the server: 401 and 503 would invite the client to send all of it again. */
+static const char *element_refusal(post_t *post, mcp_err_t *err, const char *id, const mcp_era_t *era)
+{
+    mcp_answer_t answer;
+
+    if (err->fail == MCP_FAIL_SCOPE || err->fail == MCP_FAIL_BUSY) {
+        err->fail = MCP_FAIL_TOOL;
+    } else if (err->fail == MCP_FAIL_UNAUTHORIZED) {
+        err->fail = MCP_FAIL_INTERNAL;
+    }
+    log_refusal(post, err);
+    mcp_status_refusal(err->fail);
+    memset(&answer, 0, sizeof(answer));
+    mcp_failure_answer(err, id, era, post->r->pool, &answer);
+    return answer.body_bytes > 0 ? answer.body : NULL;
+}
+
+/* One element of a batch. is_first: nothing was done for an element before it, so that a refusal of the caller is one of the whole. */
+static apr_status_t run_element(post_t *post, const mcp_rpc_message_t *message, int is_first,
+                                const char **ret, mcp_err_t *err)
 {
     const char *text = NULL;
     size_t bytes = 0;
-    mcp_answer_t answer;
     mcp_era_t era;
     apr_status_t status = APR_SUCCESS;
 
@@ -384,26 +407,72 @@ static apr_status_t run_element(post_t *post, const mcp_rpc_message_t *message, 
         *ret = mcp_rpc_result(message->id, text, bytes, post->r->pool, NULL);
         return APR_SUCCESS;
     }
-    if (err->fail == MCP_FAIL_UNAUTHORIZED || err->fail == MCP_FAIL_UNAVAILABLE) {
+    if (is_first && (err->fail == MCP_FAIL_UNAUTHORIZED || err->fail == MCP_FAIL_UNAVAILABLE)) {
         return status;
     }
-    if (err->fail == MCP_FAIL_SCOPE || err->fail == MCP_FAIL_BUSY) {
-        err->fail = MCP_FAIL_TOOL;
-    }
-    log_refusal(post, err);
-    memset(&answer, 0, sizeof(answer));
-    mcp_failure_answer(err, message->id, &era, post->r->pool, &answer);
-    *ret = answer.body_bytes > 0 ? answer.body : NULL;
+    *ret = element_refusal(post, err, message->id, &era);
     return APR_SUCCESS;
+}
+
+/* The answers of a batch as one array. */
+static int send_batch(request_rec *r, const apr_array_header_t *answers)
+{
+    piece_t *pieces = apr_palloc(r->pool, sizeof(*pieces) * (size_t)(2 * answers->nelts + 1));
+    int i;
+
+    for (i = 0; i < answers->nelts; i++) {
+        const char *text = APR_ARRAY_IDX(answers, i, const char *);
+
+        pieces[2 * i].text = i == 0 ? "[" : ",";
+        pieces[2 * i].bytes = 1;
+        pieces[2 * i + 1].text = text;
+        pieces[2 * i + 1].bytes = strlen(text);
+    }
+    pieces[2 * answers->nelts].text = "]";
+    pieces[2 * answers->nelts].bytes = 1;
+    return send_pieces(r, HTTP_OK, "application/json", pieces, 2 * answers->nelts + 1);
+}
+
+/* Runs the elements in their order. All answers together are bounded like one result: what would come after that is not begun. */
+static apr_status_t run_batch(post_t *post, const mcp_rpc_body_t *body, apr_array_header_t *answers,
+                              mcp_err_t *err)
+{
+    apr_status_t status = APR_SUCCESS;
+    size_t total = 0;
+    int done = 0;
+    int i;
+
+    for (i = 0; status == APR_SUCCESS && i < body->count; i++) {
+        const mcp_rpc_message_t *message = &body->messages[i];
+        const char *text = NULL;
+
+        if (message->type == MCP_RPC_RESPONSE && message->err.fail == MCP_FAIL_NONE) {
+            continue; /* nothing waits for it */
+        }
+        if (total > post->terms.max_result && message->type == MCP_RPC_REQUEST) {
+            memset(err, 0, sizeof(*err));
+            (void)mcp_err_set(err, post->r->pool, MCP_FAIL_INTERNAL, MCP_CODE_RESULT_TOO_LARGE,
+                              "post this message by itself",
+                              "the answers before this one fill the batch; it was not begun");
+            text = element_refusal(post, err, message->id, NULL);
+        } else {
+            status = run_element(post, message, done == 0, &text, err);
+        }
+        done++;
+        if (text != NULL) {
+            APR_ARRAY_PUSH(answers, const char *) = text;
+            total += strlen(text);
+        }
+    }
+    return status;
 }
 
 static int answer_batch(post_t *post, const mcp_rpc_body_t *body)
 {
     request_rec *r = post->r;
-    const char *answers = "";
+    apr_array_header_t *answers = apr_array_make(r->pool, body->count, sizeof(const char *));
     mcp_err_t err;
     apr_status_t status;
-    int i;
 
     memset(&err, 0, sizeof(err));
     if (!post->terms.serves_legacy) {
@@ -421,25 +490,13 @@ static int answer_batch(post_t *post, const mcp_rpc_body_t *body)
     if (status == APR_SUCCESS) {
         status = mcp_turn_resolve(&post->turn, &err);
     }
-    for (i = 0; status == APR_SUCCESS && i < body->count; i++) {
-        const char *text = NULL;
-
-        if (body->messages[i].type == MCP_RPC_RESPONSE && body->messages[i].err.fail == MCP_FAIL_NONE) {
-            continue; /* nothing waits for it */
-        }
-        status = run_element(post, &body->messages[i], &text, &err);
-        if (text != NULL) {
-            answers = apr_pstrcat(r->pool, answers, answers[0] != '\0' ? "," : "", text, NULL);
-        }
+    if (status == APR_SUCCESS) {
+        status = run_batch(post, body, answers, &err);
     }
     if (status != APR_SUCCESS) {
         return refuse(post, &err, NULL, NULL);
     }
-    if (answers[0] == '\0') {
-        return send_status(r, HTTP_ACCEPTED);
-    }
-    answers = apr_pstrcat(r->pool, "[", answers, "]", NULL);
-    return send_text(r, HTTP_OK, "application/json", answers, strlen(answers));
+    return answers->nelts == 0 ? send_status(r, HTTP_ACCEPTED) : send_batch(r, answers);
 }
 
 static int answer_body(post_t *post, const char *text, size_t bytes)
@@ -449,6 +506,11 @@ static int answer_body(post_t *post, const char *text, size_t bytes)
 
     memset(&body, 0, sizeof(body));
     memset(&err, 0, sizeof(err));
+    if (mcp_json_values(text, bytes) > MCP_MAX_VALUES) {
+        (void)mcp_err_set(&err, post->r->pool, MCP_FAIL_TOO_LARGE, MCP_CODE_TOO_LARGE, NULL,
+                          "the body holds more than %d values", MCP_MAX_VALUES);
+        return refuse(post, &err, NULL, NULL);
+    }
     if (mcp_rpc_parse(text, bytes, post->r->pool, &body, &err) != APR_SUCCESS) {
         return refuse(post, &err, NULL, NULL);
     }
@@ -473,6 +535,7 @@ int mcp_handler(request_rec *r)
     if (strcmp(r->uri, conf->path) != 0) {
         return HTTP_NOT_FOUND; /* below the endpoint there is nothing; variants of its path are not it */
     }
+    mcp_status_request();
     post = apr_pcalloc(r->pool, sizeof(*post));
     post->r = r;
     post->conf = conf;

@@ -4,10 +4,14 @@
 #include <string.h>
 
 #include <apr_strings.h>
+#include <http_connection.h>
+#include <http_core.h>
 #include <http_protocol.h>
 #include <util_filter.h>
 
-#define PIECE (64 * 1024)
+#define PIECE    (64 * 1024)
+#define FIRST_S  20          /* a body has this long, */
+#define RATE     (10 * 1024) /* and a second more for each so many bytes of it */
 
 static apr_status_t too_large(request_rec *r, apr_off_t max, mcp_err_t *err)
 {
@@ -39,6 +43,32 @@ static void add(request_rec *r, char **text, size_t *bytes, size_t *room, const 
     *bytes += length;
 }
 
+/* A client that sends slowly must not hold a worker: mod_reqtimeout does the same, but need not be loaded. */
+static int is_too_slow(apr_time_t began, size_t bytes)
+{
+    return apr_time_now() - began > apr_time_from_sec(FIRST_S + (apr_int64_t)(bytes / RATE));
+}
+
+static apr_status_t too_slow(request_rec *r, mcp_err_t *err)
+{
+    r->connection->keepalive = AP_CONN_CLOSE;
+    return mcp_err_set(err, r->pool, MCP_FAIL_PARSE, MCP_CODE_NONE, NULL, "the body came too slowly");
+}
+
+/* One wait for more of the body lasts no longer than the whole may; the old limit is put back by the caller. */
+static apr_socket_t *shorten_waits(request_rec *r, apr_interval_time_t *ret_old)
+{
+    apr_socket_t *socket =
+        r->connection->master == NULL ? ap_get_conn_socket(r->connection) : NULL;
+
+    if (socket == NULL || apr_socket_timeout_get(socket, ret_old) != APR_SUCCESS ||
+        (*ret_old >= 0 && *ret_old <= apr_time_from_sec(FIRST_S))) {
+        return NULL;
+    }
+    (void)apr_socket_timeout_set(socket, apr_time_from_sec(FIRST_S)); /* where it fails the old one holds */
+    return socket;
+}
+
 static apr_off_t declared_length(const request_rec *r)
 {
     const char *header = apr_table_get(r->headers_in, "Content-Length");
@@ -51,8 +81,10 @@ static apr_off_t declared_length(const request_rec *r)
     return length;
 }
 
-apr_status_t mcp_input_read(request_rec *r, apr_off_t max, const char **ret, size_t *ret_bytes, mcp_err_t *err)
+static apr_status_t read_all(request_rec *r, apr_off_t max, const char **ret, size_t *ret_bytes,
+                             mcp_err_t *err)
 {
+    apr_time_t began = apr_time_now();
     apr_off_t declared = declared_length(r);
     apr_bucket_brigade *brigade;
     size_t room = declared > 0 && declared <= max ? (size_t)declared + 1 : PIECE;
@@ -70,7 +102,10 @@ apr_status_t mcp_input_read(request_rec *r, apr_off_t max, const char **ret, siz
 
         if (ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, APR_BLOCK_READ, PIECE) !=
             APR_SUCCESS) {
-            return broken(r, err);
+            return is_too_slow(began, bytes) ? too_slow(r, err) : broken(r, err);
+        }
+        if (is_too_slow(began, bytes)) {
+            return too_slow(r, err);
         }
         for (bucket = APR_BRIGADE_FIRST(brigade); bucket != APR_BRIGADE_SENTINEL(brigade);
              bucket = APR_BUCKET_NEXT(bucket)) {
@@ -98,4 +133,16 @@ apr_status_t mcp_input_read(request_rec *r, apr_off_t max, const char **ret, siz
     *ret = text;
     *ret_bytes = bytes;
     return APR_SUCCESS;
+}
+
+apr_status_t mcp_input_read(request_rec *r, apr_off_t max, const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    apr_interval_time_t old = 0;
+    apr_socket_t *socket = shorten_waits(r, &old);
+    apr_status_t status = read_all(r, max, ret, ret_bytes, err);
+
+    if (socket != NULL) {
+        (void)apr_socket_timeout_set(socket, old); /* the connection's own limit again */
+    }
+    return status;
 }

@@ -10,6 +10,7 @@
 
 #include "../proto/mcp_hash.h"
 #include "mcp_config.h"
+#include "mcp_status.h"
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "0"
@@ -54,7 +55,6 @@ static void draw_server_id(mcp_server_conf_t *conf)
 
 int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    (void)pconf;
     (void)plog;
     (void)ptemp;
     /* the first pass at start is a rehearsal in another process, perhaps (anchors C1) */
@@ -62,6 +62,10 @@ int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
         return OK;
     }
     draw_server_id(mcp_config_server(server));
+    if (mcp_status_create(pconf) != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     "MCP0203: no shared memory for counters: server-status shows none");
+    }
     ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server, "MCP0201: mod_mcp/" PACKAGE_VERSION " configured");
     return OK;
 }
@@ -87,9 +91,10 @@ static apr_array_header_t *resources(apr_pool_t *pool, const server_rec *server)
 static void close_child(void)
 {
     mcp_egress_close(the_child.egress);
-    mcp_view_free(&the_child.views);
-    mcp_ask_free(&the_child.ask);
-    mcp_link_close(the_child.link);
+    if (mcp_link_close(the_child.link)) { /* else a request still asks: what it uses is left to the process's end */
+        mcp_view_free(&the_child.views);
+        mcp_ask_free(&the_child.ask);
+    }
     memset(&the_child, 0, sizeof(the_child));
 }
 

@@ -263,13 +263,13 @@ int mcp_link_is_shut(mcp_link_t *link)
     return is_shut;
 }
 
-void mcp_link_close(mcp_link_t *link)
+int mcp_link_close(mcp_link_t *link)
 {
     int is_in_use;
     int i;
 
     if (link == NULL || link->pid != getpid()) {
-        return;
+        return 1;
     }
     (void)pthread_mutex_lock(&link->mutex);
     link->is_shut = 1;
@@ -286,7 +286,7 @@ void mcp_link_close(mcp_link_t *link)
     is_in_use = link->open > 0 || link->asking > 0;
     (void)pthread_mutex_unlock(&link->mutex);
     if (is_in_use) {
-        return; /* terminating would wait for its socket for ever; the process ends anyway */
+        return 0; /* terminating would wait for its socket for ever; the process ends anyway */
     }
     if (link->context != NULL) {
         (void)zmq_ctx_term(link->context);
@@ -298,6 +298,7 @@ void mcp_link_close(mcp_link_t *link)
     (void)pthread_cond_destroy(&link->returned);
     (void)pthread_mutex_destroy(&link->mutex);
     free(link);
+    return 1;
 }
 
 /* --- sockets ----------------------------------------------------------------------- */
@@ -510,6 +511,17 @@ static int is_writable(void *socket)
     return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLOUT) != 0;
 }
 
+/* A signal (prefork's graceful restart) may interrupt it before anything was taken. */
+static int send_part(void *socket, const void *data, size_t bytes, int flags)
+{
+    int sent = -1;
+
+    do {
+        sent = zmq_send(socket, data, bytes, flags);
+    } while (sent < 0 && errno == EINTR);
+    return sent >= 0;
+}
+
 static int send_question(void *socket, mcp_frame_t *frame, const char *body, int64_t connect_ms,
                          int64_t deadline_ms)
 {
@@ -525,10 +537,8 @@ static int send_question(void *socket, mcp_frame_t *frame, const char *body, int
     }
     frame->budget_ms = (uint32_t)left;
     (void)mcp_frame_encode(frame, header, sizeof(header)); /* the buffer has the size */
-    if (zmq_send(socket, header, sizeof(header), ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
-        return 0;
-    }
-    return zmq_send(socket, body, frame->body_bytes, ZMQ_DONTWAIT) >= 0;
+    return send_part(socket, header, sizeof(header), ZMQ_SNDMORE | ZMQ_DONTWAIT) &&
+           send_part(socket, body, frame->body_bytes, ZMQ_DONTWAIT);
 }
 
 /* Waits for a part in the library itself, which costs one system call where a poll before it costs four. */

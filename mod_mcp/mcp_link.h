@@ -31,7 +31,8 @@ void mcp_link_shut(mcp_link_t *link);
 int mcp_link_is_shut(mcp_link_t *link);
 /* Shuts it, closes idle sockets, and ends the context and frees everything if every socket is back and nobody asks: else what is still in use
  * stays, since the process ends anyway. */
-void mcp_link_close(mcp_link_t *link);
+/* Returns 1, or 0 while a question is still out: then nothing of the link may be freed. */
+int mcp_link_close(mcp_link_t *link);
 
 typedef struct mcp_link_reply {
     mcp_frame_t frame;

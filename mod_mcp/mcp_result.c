@@ -63,6 +63,7 @@ static int is_structured(const mcp_response_t *response, const mcp_era_t *era, c
     int fits;
 
     if (!is_json_type(type) || (!era->is_modern && era->revision < MCP_REV_2025_06_18) ||
+        mcp_json_values(response->body, response->body_bytes) > MCP_MAX_VALUES ||
         mcp_json_parse(response->body, response->body_bytes, 512, &value, NULL) != MCP_OK) {
         return 0;
     }
@@ -106,7 +107,25 @@ static const char *body_block(const mcp_response_t *response, const mcp_era_t *e
                        quoted_type, ",\"blob\":\"", base64(response, pool), "\"}}", NULL);
 }
 
-/* First block and error object of a 4xx or 5xx. */
+/* Where a redirect points, without what may hold a secret: user information, query and fragment (a credential in the query
+ * comes back in many an application's redirect). */
+static const char *shown_location(const char *location, apr_pool_t *pool)
+{
+    size_t length = strcspn(location, "?#");
+    const char *host = strstr(location, "://");
+    const char *from = host != NULL && (size_t)(host - location) < length ? host + 3 : location;
+    size_t authority = strcspn(from, "/?#");
+    const char *at = host != NULL || strncmp(location, "//", 2) == 0
+                         ? memchr(from, '@', from == location ? 0 : authority)
+                         : NULL;
+
+    if (at != NULL || strncmp(location, "//", 2) == 0 || length > MCP_MAX_TEXT) {
+        return "another place";
+    }
+    return apr_pstrmemdup(pool, location, length);
+}
+
+/* First block and error object of a 4xx, a 5xx or a redirect that was not followed. */
 static const char *error_text(const mcp_response_t *response, apr_pool_t *pool)
 {
     const char *why = reason(response->status);
@@ -115,7 +134,8 @@ static const char *error_text(const mcp_response_t *response, apr_pool_t *pool)
         return apr_psprintf(pool,
                             "The application answered HTTP %d and points to %s, which is not followed.",
                             response->status,
-                            response->location != NULL ? response->location : "nowhere");
+                            response->location != NULL ? shown_location(response->location, pool)
+                                                          : "nowhere");
     }
     return apr_psprintf(pool, "The application answered HTTP %d%s%s.", response->status,
                         why[0] != '\0' ? " " : "", why);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <apr_strings.h>
 #include <apr_time.h>
@@ -18,13 +19,21 @@ typedef struct known_grant {
     char grant[MCP_MAX_ID + 1];
 } known_grant_t;
 
+/* A view that a thread is making. */
+typedef struct making {
+    const char *digest;
+    struct making *next;
+} making_t;
+
 struct mcp_views {
     mcp_ask_t *ask;
     mcp_cache_t *views;
     mcp_cache_t *chunks;
     mcp_cache_t *operations;
     mcp_cache_t *guards;
-    pthread_mutex_t mutex; /* guards grants */
+    pthread_mutex_t mutex; /* guards grants and making */
+    pthread_cond_t made;
+    making_t *making;
     known_grant_t grants[GRANTS];
 };
 
@@ -36,11 +45,16 @@ typedef struct chunk {
 apr_status_t mcp_view_create(mcp_ask_t *ask, size_t max_bytes, mcp_views_t **ret)
 {
     mcp_views_t *views = calloc(1, sizeof(*views));
+    pthread_condattr_t attributes;
 
     if (views == NULL) {
         return APR_ENOMEM;
     }
     (void)pthread_mutex_init(&views->mutex, NULL); /* default attributes: can't fail on Linux */
+    (void)pthread_condattr_init(&attributes); /* nor can these */
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&views->made, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
     views->ask = ask;
     if (mcp_cache_create(max_bytes / 2, &views->views) != APR_SUCCESS ||
         mcp_cache_create(max_bytes / 4, &views->chunks) != APR_SUCCESS ||
@@ -62,6 +76,7 @@ void mcp_view_free(mcp_views_t **views)
     mcp_cache_free(&(*views)->chunks);
     mcp_cache_free(&(*views)->operations);
     mcp_cache_free(&(*views)->guards);
+    (void)pthread_cond_destroy(&(*views)->made);
     (void)pthread_mutex_destroy(&(*views)->mutex);
     free(*views);
     *views = NULL;
@@ -110,6 +125,60 @@ static apr_status_t fetch(mcp_views_t *views, const char *digest, int64_t budget
     *ret_own = own;
     *ret = value;
     return APR_SUCCESS;
+}
+
+/* --- one maker a view ------------------------------------------------------------------- */
+
+static int is_in_the_making(const mcp_views_t *views, const char *digest)
+{
+    const making_t *making;
+
+    for (making = views->making; making != NULL; making = making->next) {
+        if (strcmp(making->digest, digest) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The right to make this view, waited for until another thread that makes it is done; 0 when the budget is over before. A new
+ * child gets all its first lists at once: made by each thread, a large view would cost as many times its memory and time. */
+static int claim(mcp_views_t *views, making_t *claimed, int64_t budget_ms)
+{
+    struct timespec until;
+    int is_claimed;
+    int code = 0;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* fails for a bad id only */
+    until.tv_sec += (time_t)(budget_ms / 1000);
+    until.tv_nsec += (long)(budget_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    (void)pthread_mutex_lock(&views->mutex);
+    while (code == 0 && is_in_the_making(views, claimed->digest)) {
+        code = pthread_cond_timedwait(&views->made, &views->mutex, &until);
+    }
+    is_claimed = !is_in_the_making(views, claimed->digest);
+    if (is_claimed) {
+        claimed->next = views->making;
+        views->making = claimed;
+    }
+    (void)pthread_mutex_unlock(&views->mutex);
+    return is_claimed;
+}
+
+static void unclaim(mcp_views_t *views, const making_t *claimed)
+{
+    making_t **at;
+
+    (void)pthread_mutex_lock(&views->mutex);
+    for (at = &views->making; *at != claimed; at = &(*at)->next) {
+    }
+    *at = claimed->next;
+    (void)pthread_cond_broadcast(&views->made);
+    (void)pthread_mutex_unlock(&views->mutex);
 }
 
 /* --- tool views ----------------------------------------------------------------------- */
@@ -266,10 +335,9 @@ static void make_whole(mcp_view_t *view, apr_pool_t *own, apr_pool_t *scratch, s
     *ret_bytes += view->whole_bytes;
 }
 
-apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                          const mcp_view_t **ret, mcp_err_t *err)
+static apr_status_t make_view(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                              mcp_cached_t **ret, mcp_err_t *err)
 {
-    mcp_cached_t *cached = mcp_cache_get(views->views, digest);
     apr_pool_t *scratch;
     apr_pool_t *own = NULL;
     json_t *manifest = NULL;
@@ -278,11 +346,6 @@ apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget
     row_t *rows = NULL;
     apr_status_t status;
 
-    if (cached != NULL) {
-        mcp_cache_release_with(views->views, cached, pool);
-        *ret = cached->value;
-        return APR_SUCCESS;
-    }
     status = fetch(views, digest, budget_ms, pool, &own, &manifest, &bytes, err);
     if (status != APR_SUCCESS) {
         return status;
@@ -311,14 +374,34 @@ apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget
         return status;
     }
     apr_pool_destroy(scratch);
-    cached = mcp_cache_put(views->views, digest, own, view, bytes);
-    if (cached == NULL) {
-        return not_sound(err, pool, "out of memory");
-    }
-    mcp_cache_release_with(views->views, cached, pool);
-    *ret = cached->value;
-    return APR_SUCCESS;
+    *ret = mcp_cache_put(views->views, digest, own, view, bytes);
+    return *ret != NULL ? APR_SUCCESS : not_sound(err, pool, "out of memory");
 }
+
+apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                          const mcp_view_t **ret, mcp_err_t *err)
+{
+    mcp_cached_t *cached = mcp_cache_get(views->views, digest);
+    making_t claimed = {digest, NULL};
+    apr_status_t status = APR_SUCCESS;
+
+    if (cached == NULL && !claim(views, &claimed, budget_ms)) {
+        return not_sound(err, pool, "another request did not get the view in time");
+    }
+    if (cached == NULL) {
+        cached = mcp_cache_get(views->views, digest); /* made while this thread waited */
+        if (cached == NULL) {
+            status = make_view(views, digest, budget_ms, pool, &cached, err);
+        }
+        unclaim(views, &claimed);
+    }
+    if (status == APR_SUCCESS) {
+        mcp_cache_release_with(views->views, cached, pool);
+        *ret = cached->value;
+    }
+    return status;
+}
+
 
 /* --- operations and guards --------------------------------------------------------------- */
 

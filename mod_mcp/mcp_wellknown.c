@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 #include <http_protocol.h>
+#include <http_request.h>
 
 #include "mcp_rpc.h"
 
@@ -71,9 +72,15 @@ int mcp_wellknown_handler(request_rec *r)
     const mcp_dir_conf_t *conf = endpoint_of(r);
     const char *resource;
     const char *document;
+    request_rec *endpoint;
 
     if (conf == NULL) {
         return DECLINED;
+    }
+    /* what requests to the endpoint see: its section merged with the others that match its path */
+    endpoint = ap_sub_req_lookup_uri(conf->path, r, NULL);
+    if (mcp_config_dir(endpoint) != NULL && mcp_config_dir(endpoint)->is_endpoint == 1) {
+        conf = mcp_config_dir(endpoint);
     }
     apr_table_setn(r->headers_out, "Access-Control-Allow-Origin", "*");
     apr_table_setn(r->headers_out, "Access-Control-Allow-Headers", "mcp-protocol-version");

@@ -2,9 +2,11 @@
 #include "mcp_config.h"
 #include "mcp_handler.h"
 #include "mcp_lifecycle.h"
+#include "mcp_status.h"
 #include "mcp_wellknown.h"
 
 #include <http_request.h>
+#include <mod_status.h>
 #include <mpm_common.h>
 
 /* Our endpoints are no files: the walk through directories, whose access rules speak of files, is left out for them; those of <Location>
@@ -30,6 +32,8 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(mcp_lifecycle_child_init, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_stopping(mcp_lifecycle_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
+    /* a section of server-status, where mod_status is loaded */
+    APR_OPTIONAL_HOOK(ap, status_hook, mcp_status_show, NULL, NULL, APR_HOOK_MIDDLE);
     /* before mod_dir, autoindex and the default handler look for files */
     ap_hook_handler(mcp_wellknown_handler, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_FIRST);

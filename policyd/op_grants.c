@@ -29,7 +29,7 @@ static const char *state_of(const pd_object_t *grant)
     if (state == NULL || strcmp(state, "active") != 0) {
         return "revoked";
     }
-    return expires_us != 0 && expires_us <= pd_wall_now().us ? "expired" : "active";
+    return expires_us != 0 && expires_us <= pd_wall_steady().us ? "expired" : "active";
 }
 
 /* Field by field: token_key stays inside. */

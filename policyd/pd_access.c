@@ -145,8 +145,7 @@ static unsigned scopes_of(const json_t *names)
     return mcp_scope_close(scopes);
 }
 
-/* What a grant that was found is refused for; NONE if for nothing. The clock must not run backwards for expiry, but the
- * trail's own clock covers that: a set-back clock lengthens a grant by at most the step. */
+/* What a grant that was found is refused for; NONE if for nothing. */
 static mcp_code_t judge_grant(const access_work_t *work, const pd_object_t *grant,
                               const pd_object_t *member)
 {
@@ -161,7 +160,7 @@ static mcp_code_t judge_grant(const access_work_t *work, const pd_object_t *gran
     if (state == NULL || strcmp(state, "active") != 0) {
         return MCP_CODE_GRANT_REVOKED;
     }
-    if (expires_us != 0 && expires_us <= pd_wall_now().us) {
+    if (expires_us != 0 && expires_us <= pd_wall_steady().us) {
         return MCP_CODE_GRANT_EXPIRED;
     }
     if (!member_is_active(member)) {
@@ -232,7 +231,9 @@ static void access_done(pd_status_t status, int64_t revision, void *baton)
     (void)revision; /* the unit read its own */
     if (status != PD_OK) {
         work->code = status == PD_E_TIMEOUT ? MCP_CODE_POLICY_UNAVAILABLE : MCP_CODE_INTERNAL;
-        work->actor = NULL;
+        if (work->actor != NULL && work->actor->grant_id == NULL) {
+            work->actor = NULL; /* a grant that was found is known: its attempt is recorded */
+        }
     }
     work->done(work->code, work->actor, work->baton);
 }

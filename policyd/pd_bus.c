@@ -29,6 +29,7 @@
 #include "pd_curve.h"
 #include "pd_dispatch.h"
 #include "pd_log.h"
+#include "pd_seal.h"
 #include "pd_loop.h"
 #include "pd_socket.h"
 
@@ -206,6 +207,7 @@ static pd_status_t body_message(json_t *body, zmq_msg_t *ret, size_t *ret_bytes)
     size_t bytes = 0;
     char *text = mcp_json_text(body, &bytes);
 
+    pd_seal_wipe(json_object_get(json_object_get(body, "plan"), "auth")); /* the tree holds it too */
     json_decref(body);
     if (text == NULL) {
         return PD_E_NOMEM;

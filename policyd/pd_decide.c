@@ -95,6 +95,10 @@ static void ask_access(pd_ask_t *ask, pd_access_fn *done, void *baton)
 {
     mcp_surface_t surface = mcp_surface_from_text(mcp_json_str(ask->body, "surface"));
 
+    if (pd_policy_is_stale(ask->core->policy)) {
+        pd_ask_refuse(ask, MCP_CODE_POLICY_UNAVAILABLE, "the policy in force is too old", NULL, NULL);
+        return;
+    }
     if (surface != MCP_SURFACE_MCP && surface != MCP_SURFACE_REST && surface != MCP_SURFACE_OAUTH) {
         pd_ask_refuse(ask, MCP_CODE_MALFORMED, "surface is not one of mcp, rest, oauth", NULL, NULL);
         return;
@@ -450,8 +454,18 @@ static void begin_recorded(pd_status_t status, int64_t seq, void *baton)
     attempt_t *attempt = baton;
     pd_ask_t *ask = attempt->ask;
 
-    if (status != PD_OK || pd_running_add(ask->core->policy->running, seq, &attempt->record,
+    if (status == PD_OK && pd_running_add(ask->core->policy->running, seq, &attempt->record,
                                           &attempt->place) != PD_OK) {
+        pd_record_t end = attempt->record;
+
+        /* nobody would end it: it has not run, and never will */
+        end.kind = PD_RECORD_END;
+        end.begin_seq = seq;
+        end.outcome = mcp_outcome_text(MCP_OUTCOME_INTERRUPTED);
+        (void)pd_trail_append(ask->core->trail, &end, NULL, NULL); /* else it is ended after a restart */
+        status = PD_E_NOMEM;
+    }
+    if (status != PD_OK) {
         unrecorded(attempt);
         return;
     }
@@ -534,7 +548,9 @@ static void run_call(attempt_t *attempt)
     if (pd_store_submit(core->store, PD_LANE_LOOP, attempt->ask->deadline, credential_unit,
                                credential_read, attempt) != PD_OK) {
         pd_snapshot_release(&attempt->connection);
-        unrecorded(attempt);
+        attempt->code = MCP_CODE_INTERNAL;
+        attempt->message = "the call can't be planned";
+        record_denial(attempt);
     }
 }
 

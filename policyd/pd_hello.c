@@ -44,7 +44,9 @@ void pd_on_hello(pd_ask_t *ask)
         caps.connection_calls = mcp_json_int(ask->body, "connection_calls", 0);
     }
     pd_running_child(policy->running, mcp_json_str(ask->body, "child"), &caps);
-    if (policy->first_resource == NULL && resource != NULL) {
+    if (resource != NULL &&
+        (policy->first_resource == NULL || strcmp(policy->first_resource, resource) != 0)) {
+        free(policy->first_resource); /* the newest hello knows best: httpd may have been reconfigured */
         policy->first_resource = strdup(resource);
     }
     pd_log(PD_LOG_INFO, 130, "child %s said hello: %s", mcp_json_str(ask->body, "child"),

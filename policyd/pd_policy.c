@@ -16,6 +16,7 @@
 #define BLOBS_S     15
 #define DEADLINE_MS 10000
 #define MEMBER_PAGE 500
+#define STALE_S     60 /* the longest that resolution may lag behind the store */
 
 typedef struct following {
     pd_core_t *core;
@@ -72,6 +73,11 @@ static void follow_done(pd_status_t status, int64_t revision, void *baton)
     pd_policy_t *policy = following->core->policy;
 
     (void)revision;
+    if (status == PD_OK) {
+        policy->stale_since.us = 0;
+    } else if (policy->stale_since.us == 0) {
+        policy->stale_since = pd_boot_now();
+    }
     if (status != PD_OK) {
         pd_log(PD_LOG_ERR, 140, "the policy in force can't follow the store: %s",
                pd_status_text(status));
@@ -101,6 +107,12 @@ static pd_status_t follow(pd_core_t *core, pd_unit_fn *unit)
         free(following);
     }
     return status;
+}
+
+int pd_policy_is_stale(const pd_policy_t *policy)
+{
+    return policy->stale_since.us != 0 &&
+           pd_boot_now().us - policy->stale_since.us > (int64_t)STALE_S * 1000000;
 }
 
 void pd_policy_changed(pd_core_t *core, int64_t revision)

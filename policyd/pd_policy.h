@@ -19,6 +19,7 @@ typedef struct pd_policy {
     struct pd_running *running;
     struct pd_keys *keys;
     int ticks;            /* seconds since start */
+    pd_boot_t stale_since;    /* the first following that failed since the last that did not; 0: none */
     pd_status_t audit_health; /* of the query copy, as last told */
     char *first_resource; /* the first endpoint that a child named in its hello, or NULL */
 } pd_policy_t;
@@ -29,6 +30,9 @@ void pd_policy_free(pd_core_t *core);
 
 /* Once a second: missed beats, deadlines, blobs past their hold, changes made elsewhere, old keys. */
 void pd_policy_tick(pd_core_t *core);
+
+/* 1 when the snapshot could not follow the store for longer than a cache may be old: nothing is decided by it then. */
+int pd_policy_is_stale(const pd_policy_t *policy);
 
 /* A commit of this policyd raised the store to `revision`: the snapshot follows before this returns. */
 void pd_policy_changed(struct pd_core *core, int64_t revision);

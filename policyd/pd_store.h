@@ -122,7 +122,7 @@ pd_status_t pd_tx_audit_find(pd_tx_t *tx, const char *audit_id, int64_t *ret_rev
 
 /* Grant, its member and the policy revision in one statement (contract 3.1): the hot path.
  * token_key: alternative key of the grant. PD_E_NOT_FOUND when there is none; *ret_member may be
- * NULL when the member is gone. */
+ * NULL when the member is gone. The two documents may be shared with later units: read only. */
 pd_status_t pd_tx_grant(pd_tx_t *tx, const char *token_key, pd_object_t **ret_grant,
                         pd_object_t **ret_member, int64_t *ret_revision);
 

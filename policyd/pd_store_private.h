@@ -52,9 +52,21 @@ enum {
     PD_SQL_COUNT
 };
 
+#define PD_STORE_DOCS    256  /* documents of grants and members that the loop keeps parsed; a power of two */
+#define PD_STORE_DOC_HOT 4096 /* bytes of the longest that is kept */
+
+/* A document as it was read and parsed last. The statement is run each time; only the parsing of the
+ * very same text is spared. */
+typedef struct pd_store_doc {
+    char *text; /* NULL: an empty place */
+    size_t bytes;
+    json_t *doc;
+} pd_store_doc_t;
+
 typedef struct pd_store_conn {
     pd_sqlite_t *db;
     pd_stmt_t *stmt[PD_SQL_COUNT];
+    pd_store_doc_t *docs; /* PD_STORE_DOCS places; NULL: none are kept */
 } pd_store_conn_t;
 
 struct pd_tx {
@@ -103,6 +115,7 @@ struct pd_store {
 pd_status_t pd_store_prepare(pd_store_conn_t *conn, size_t count);
 /* Ends a unit that returned PD_OK: numbers its revision. *revision is the new one. */
 pd_status_t pd_store_finish(pd_tx_t *tx, int64_t *revision);
+void pd_store_docs_free(pd_store_conn_t *conn);
 /* Reads the revision through a connection that is inside a transaction. */
 pd_status_t pd_store_revision(pd_store_conn_t *conn, int64_t *ret);
 

@@ -150,6 +150,7 @@ static pd_status_t open_connections(pd_store_t *store, const char *dir, char *wh
                              "from a backup", path);
     }
     status = open_reader(path, &store->loop, why, size);
+    store->loop.docs = calloc(PD_STORE_DOCS, sizeof(*store->loop.docs)); /* NULL: none are kept */
     for (i = 0; status == PD_OK && i < PD_STORE_JOB_THREADS; i++) {
         store->jobs[i].store = store;
         status = open_reader(path, &store->jobs[i].conn, why, size);
@@ -225,6 +226,7 @@ void pd_store_close(pd_store_t **store)
     for (i = 0; i < PD_STORE_JOB_THREADS; i++) {
         pd_sqlite_close(&gone->jobs[i].conn.db);
     }
+    pd_store_docs_free(&gone->loop);
     pd_sqlite_close(&gone->loop.db);
     /* Last: it may write, so its close checkpoints and takes -wal and -shm away. */
     pd_sqlite_close(&gone->write.db);

@@ -2,6 +2,7 @@
  * no error path for the callers to get wrong. */
 #include "pd_time.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,28 @@ static int64_t clock_us(clockid_t clock)
 pd_wall_t pd_wall_now(void)
 {
     return (pd_wall_t){clock_us(CLOCK_REALTIME)};
+}
+
+/* Of the whole process: there is one wall clock. */
+static _Atomic int64_t noted_us;
+
+void pd_wall_note(pd_wall_t recorded)
+{
+    int64_t before = atomic_load(&noted_us);
+
+    while (before < recorded.us && !atomic_compare_exchange_weak(&noted_us, &before, recorded.us)) {
+    }
+}
+
+pd_wall_t pd_wall_steady(void)
+{
+    pd_wall_t now = pd_wall_now();
+    int64_t noted = atomic_load(&noted_us);
+
+    if (now.us < noted) {
+        now.us = noted;
+    }
+    return now;
 }
 
 pd_boot_t pd_boot_now(void)

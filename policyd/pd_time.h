@@ -15,6 +15,10 @@ typedef struct pd_boot {
 } pd_boot_t;
 
 pd_wall_t pd_wall_now(void);
+/* Notes a time that stands in the trail; any thread. */
+void pd_wall_note(pd_wall_t recorded);
+/* Now, but never before the latest time noted: a clock that is set back revives no grant. Any thread. */
+pd_wall_t pd_wall_steady(void);
 pd_boot_t pd_boot_now(void);
 /* now + ms. */
 pd_boot_t pd_boot_in(int64_t ms);

@@ -189,6 +189,7 @@ static void settle_batch(void *baton, pd_work_t *batch, pd_status_t status)
     pd_trail_t *trail = baton;
 
     if (status == PD_OK) {
+        pd_wall_note((pd_wall_t){trail->last_us});
         atomic_store(&trail->head, trail->last_seq);
         return;
     }
@@ -261,6 +262,7 @@ static pd_status_t open_database(pd_trail_t *trail, char *why, size_t size)
         return pd_sqlite_why(status, why, size, "%s cannot be used: %s; restore it from a backup "
                              "or check its disk", path, pd_status_text(status));
     }
+    pd_wall_note((pd_wall_t){trail->last_us});
     atomic_store(&trail->head, trail->last_seq);
     return pd_checkpoint_start(path, &trail->checkpoint, why, size);
 }
@@ -424,7 +426,9 @@ void pd_trail_reap(pd_trail_t *trail)
         append_t *append = (append_t *)item;
 
         item = item->next;
-        append->done(append->work.status, append->seq, append->baton);
+        if (append->done != NULL) {
+            append->done(append->work.status, append->seq, append->baton);
+        }
         free(append);
     }
 }

@@ -67,7 +67,7 @@ void pd_trail_stop(pd_trail_t *trail);
 /* Stops, and closes trail.db. NULL is fine. */
 void pd_trail_close(pd_trail_t **trail);
 
-/* Queues one record. PD_E_FULL when the bounded queue is full; then done is not called. */
+/* Queues one record; done may be NULL. PD_E_FULL when the bounded queue is full; then done is not called. */
 pd_status_t pd_trail_append(pd_trail_t *trail, const pd_record_t *record, pd_trail_done_fn *done,
                             void *baton);
 void pd_trail_reap(pd_trail_t *trail);

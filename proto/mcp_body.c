@@ -63,6 +63,30 @@ static int depth_is_within(const char *text, size_t bytes, int max_depth)
     return 1;
 }
 
+size_t mcp_json_values(const char *text, size_t bytes)
+{
+    size_t values = 1;
+    int in_string = 0;
+    size_t i;
+
+    for (i = 0; i < bytes; i++) {
+        char c = text[i];
+
+        if (in_string) {
+            if (c == '\\') {
+                i++;
+            } else if (c == '"') {
+                in_string = 0;
+            }
+        } else if (c == '"') {
+            in_string = 1;
+        } else if (c == ',' || c == '[' || c == '{') {
+            values++;
+        }
+    }
+    return values;
+}
+
 mcp_wire_status_t mcp_json_parse(const char *text, size_t bytes, int max_depth, json_t **ret,
                                  size_t *err_pos)
 {

@@ -34,6 +34,10 @@ mcp_wire_status_t mcp_body_parse(const char *text, size_t bytes, json_t **ret);
 mcp_wire_status_t mcp_json_parse(const char *text, size_t bytes, int max_depth, json_t **ret,
                                  size_t *err_pos);
 
+/* How many values a JSON text holds at most: its commas, brackets and braces outside strings. A tree weighs some 75 bytes a value, so hostile texts are
+ * counted before they are parsed. */
+size_t mcp_json_values(const char *text, size_t bytes);
+
 /* Checks body against table (`count` rows). On failure *ret_field (may be NULL) names the field
  * (a pointer into the table, or NULL for an unknown one). */
 mcp_wire_status_t mcp_body_check(const json_t *body, const mcp_field_t *table, size_t count,

@@ -71,6 +71,7 @@ typedef enum mcp_kind {
 #define MCP_MAX_BLOB_PART    (1024u * 1024)     /* bytes of one blob.get answer */
 #define MCP_MAX_BLOB_BYTES   (64u * 1024 * 1024)
 #define MCP_MAX_DEPTH        64  /* nesting of any JSON that either side reads */
+#define MCP_MAX_VALUES       100000 /* values of a JSON text from a client or an upstream that is made a tree */
 #define MCP_MAX_ARG_NAMES    64  /* names a call.begin may carry (decisions 5.6) */
 #define MCP_MAX_ARG_NAME     64  /* bytes of one of them */
 #define MCP_MAX_TOOL_NAME    64  /* bytes of an advertised name */

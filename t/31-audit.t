@@ -126,8 +126,8 @@ sub as_user {
     # who may read
   SKIP: {
         skip 'only root can be somebody else', 3 if $> != 0;
-        my @seen = sql($db, 'SELECT count(*) FROM audit_trail', as_user($STRANGER, $AUDITORS));
-        is_deeply \@seen, [scalar(my @every = $stack->audit)], 'another user of the auditors\' group reads the view';
+        my @seen = sql($db, "SELECT count(*) FROM audit_trail WHERE surface = 'mcp'", as_user($STRANGER, $AUDITORS));
+        is_deeply \@seen, [@expected + 1], 'another user of the auditors\' group reads the view';
         my $reads = sub { return eval { sql(@_); 1 } };
         ok !$reads->($db, 'SELECT 1 FROM audit_trail', as_user($STRANGER, $STRANGER)), 'a stranger does not';
         ok !$reads->($stack->policyd->db('trail'), 'SELECT 1 FROM record', as_user($STRANGER, $AUDITORS)),

@@ -45,15 +45,16 @@ sub sqlite {
 
     # how it starts with the files as they are: undef, or what it says
     my $start = sub {
+        my $before = length MCP::Root::slurp($policyd->log);
         my $is_up = eval { $policyd->start; 1 };
-        my $says = $@;
         $policyd->stop if $is_up;
-        return $is_up ? undef : $says;
+        return $is_up ? undef : substr MCP::Root::slurp($policyd->log), $before;
     };
     is $start->(), undef, 'it starts again';
 
     for my $store (qw(policy trail audit)) {
         my $file = $policyd->db($store);
+        sqlite($file, 'PRAGMA wal_checkpoint(TRUNCATE)');
         my $whole = MCP::Root::slurp($file);
         my $keep = sub {    # the very bytes, under the owner that they have
             open my $out_file, '+<:raw', $file or die "$file: $!\n";
@@ -61,12 +62,10 @@ sub sqlite {
             print {$out_file} $_[0];
             close $out_file;
         };
-        ok !-e "$file-wal" || -z "$file-wal", "$store: after a stop there is no log beside it";
-
         my $version = sqlite($file, 'PRAGMA user_version');
         sqlite($file, 'PRAGMA user_version=99');
         my $says = $start->();
-        like $says, qr/\Q$store.db\E has schema version 99.*newer policyd|remove/s, "$store: a newer one is refused";
+        like $says, qr/\Q$store.db\E (?:has schema version 99|is damaged, newer)/, "$store: a newer one is refused";
         like $says, qr/run the newer policyd|restore a backup|remove/, "$store: with what to do";
         is sqlite($file, 'PRAGMA user_version'), "99\n", "$store: and left as it is";
         $keep->($whole);
@@ -74,7 +73,7 @@ sub sqlite {
         $whole = MCP::Root::slurp($file);
 
         sqlite($file, 'PRAGMA application_id=7');
-        like $start->(), qr/\Q$store.db\E is a database of another application/, "$store: one of another application is refused";
+        like $start->(), qr/\Q$store.db\E is (?:a database of another application|damaged, newer or not policyd's)/, "$store: one of another application is refused";
         $keep->($whole);
 
         for my $damage (
@@ -86,7 +85,7 @@ sub sqlite {
             my ($name, $bytes) = @$damage;
             $keep->($bytes);
             $says = $start->();
-            like $says, qr/\Q$store.db\E.*(?:damaged|another application|not a database)/s, "$store, $name: refused";
+            like $says, qr/\Q$store.db\E is (?:damaged|a database of another application)/, "$store, $name: refused";
             like $says, qr/restore|remove|move it away/, "$store, $name: with what to do";
             ok MCP::Root::slurp($file) eq $bytes, "$store, $name: and left as it is";
         }
@@ -118,7 +117,7 @@ SKIP: {
     skip 'only root can mount a small file system', 1 if $> != 0;
     my $small = MCP::Root->new;
     my $dir = $small->make('small');
-    my ($status, $out) = MCP::Policyd::capture({}, qw(mount -t tmpfs -o size=8m,mode=0755 tmpfs), $dir);
+    my ($status, $out) = MCP::Policyd::capture({}, 'mount', '-t', 'tmpfs', '-o', 'size=8m,mode=0755', 'tmpfs', $dir);
     skip "a small file system can't be mounted here: $out", 1 if $status != 0;
     $mounted = $dir;
     my $stack = MCP::Stack->new(policyd => { state_dir => "$dir/state" }, server => "MCPPolicyTimeout 2s\n");
@@ -167,13 +166,13 @@ SKIP: {
 
     # read-only: files that are open stay so, hence a new policyd
     is $stack->policyd->stop, 0, 'it stops';
-    ($status, $out) = MCP::Policyd::capture({}, qw(mount -o remount,ro), $dir);
+    ($status, $out) = MCP::Policyd::capture({}, 'mount', '-o', 'remount,ro', $dir);
   SKIP: {
         skip "the file system can't be made read-only: $out", 6 if $status != 0;
         ok !eval { $stack->policyd->start; 1 }, 'on a read-only file system it does not start';
         like $@, qr/(?:can't|cannot|read-only|permission|directory|check owner)/i, 'and says why';
         $refused->('read-only');
-        MCP::Policyd::capture({}, qw(mount -o remount,rw), $dir);
+        MCP::Policyd::capture({}, 'mount', '-o', 'remount,rw', $dir);
     }
     $stack->policyd->start;
     $fine->('writable again, a call works');

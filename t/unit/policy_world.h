@@ -51,15 +51,16 @@ static struct {
     char *raw;
     size_t raw_bytes;
     int raw_more;
+    int is_trail_held; /* completions of the trail wait */
     int is_elsewhere; /* writes count as another policyd's: the policy is not told */
     /* the last operation's end */
     mcp_code_t code;
     char message[512];
 } world;
 
-/* --- clocks: both run, from where a test puts them --------------------------------- */
+/* --- clocks: both run, from where a test puts them. All of pd_time.h, so that its own file is not linked. --- */
 
-static _Atomic int64_t world_boot_ahead_us, world_wall_ahead_us;
+static _Atomic int64_t world_boot_ahead_us, world_wall_ahead_us, world_noted_us;
 
 static int64_t world_clock_us(clockid_t id)
 {
@@ -72,6 +73,22 @@ static int64_t world_clock_us(clockid_t id)
 pd_wall_t pd_wall_now(void)
 {
     return (pd_wall_t){world_clock_us(CLOCK_REALTIME) + atomic_load(&world_wall_ahead_us)};
+}
+
+void pd_wall_note(pd_wall_t recorded)
+{
+    int64_t before = atomic_load(&world_noted_us);
+
+    while (before < recorded.us && !atomic_compare_exchange_weak(&world_noted_us, &before, recorded.us)) {
+    }
+}
+
+pd_wall_t pd_wall_steady(void)
+{
+    int64_t now = pd_wall_now().us;
+    int64_t noted = atomic_load(&world_noted_us);
+
+    return (pd_wall_t){now < noted ? noted : now};
 }
 
 pd_boot_t pd_boot_now(void)
@@ -182,7 +199,9 @@ static void world_wake(void *baton)
 
 static void world_reap(void)
 {
-    pd_trail_reap(world.core.trail);
+    if (!world.is_trail_held) {
+        pd_trail_reap(world.core.trail);
+    }
     pd_store_reap(world.core.store);
 }
 
@@ -206,6 +225,31 @@ static void world_wait(const int *flag)
     world_wait_for(flag, 1);
 }
 
+static pd_status_t world_nothing(pd_tx_t *tx, void *baton)
+{
+    (void)tx;
+    (void)baton;
+    return PD_OK;
+}
+
+static void world_on_nothing(pd_status_t status, int64_t revision, void *baton)
+{
+    (void)status;
+    (void)revision;
+    *(int *)baton = 1;
+}
+
+/* Lets the writes that were submitted so far end: the writer works in order. */
+static UNUSED void world_settle(void)
+{
+    int is_done = 0;
+
+    assert_int_equal(pd_store_submit(world.core.store, PD_LANE_WRITE, pd_boot_in(30000), world_nothing,
+                                     world_on_nothing, &is_done),
+                     PD_OK);
+    world_wait(&is_done);
+}
+
 static void world_open(void)
 {
     char why[512] = "";
@@ -222,6 +266,7 @@ static void world_open(void)
     if (pd_policy_new(&world.core, why, sizeof(why)) != PD_OK) {
         fail_msg("policy: %s", why);
     }
+    world_settle(); /* the ring's first key */
 }
 
 /* In the order of policyd's own end; what is under way ends first. */
@@ -249,6 +294,7 @@ static UNUSED int world_setup(void **state)
     memset(&world, 0, sizeof(world));
     atomic_store(&world_boot_ahead_us, 0);
     atomic_store(&world_wall_ahead_us, 0);
+    atomic_store(&world_noted_us, 0);
     pd_log_open(0, PD_LOG_ERR);
     assert_int_equal(apr_initialize(), APR_SUCCESS);
     assert_int_equal(mcp_hash_init(), MCP_OK);

@@ -538,12 +538,6 @@ static void greet(const char *child, const char *server, int64_t server_calls, i
     assert_int_equal(world.refused, MCP_CODE_NONE);
 }
 
-/* Lets the first key of the ring be stored: hello needs it. */
-static void settle(void)
-{
-    world_done("settings__set", json_pack("{s:s,s:i}", "key", "collapse.threshold", "value", 5));
-}
-
 static mcp_code_t enter(const char *child, const char *connection, pd_running_place_t *place)
 {
     return pd_running_enter(table(), child, connection, place);
@@ -554,7 +548,6 @@ static void children_of_one_server_share_its_caps(void **state)
     pd_running_place_t places[4];
 
     (void)state;
-    settle();
     greet("a1", "server-a", 3, 2);
     greet("a2", "server-a", 3, 2);
     greet("b1", "server-b", 3, 2);
@@ -578,7 +571,6 @@ static void an_attempt_gives_its_place_back_however_it_ends(void **state)
     int round;
 
     (void)state;
-    settle();
     greet("a1", "server-a", 1, 1);
     for (round = 0; round < 3; round++) {
         pd_record_t record = begin_of("a1", DEADLINE_MS);
@@ -616,7 +608,6 @@ static void another_hello_under_way_does_not_move_places(void **state)
     int i;
 
     (void)state;
-    settle();
     greet("a1", NULL, 0, 0);
     assert_int_equal(enter("a1", "cxn_1", &first), MCP_CODE_NONE); /* not counted */
     greet("a1", "server-a", 2, 2);
@@ -639,7 +630,6 @@ static void another_hello_under_way_does_not_move_places(void **state)
 static void a_child_is_known_from_hello_on_and_for_an_hour_of_silence(void **state)
 {
     (void)state;
-    settle();
     assert_false(pd_running_knows(table(), "a1"));
     pd_running_seen(table(), "a1"); /* a beat is no hello */
     assert_false(pd_running_knows(table(), "a1"));

@@ -571,8 +571,8 @@ static void an_operation_or_guard_that_is_not_sound_is_none(void **state)
     static const char *const guards[] = {
         "{}", "{\"operations\":1}",
         "{\"connector\":\"c\",\"operations\":[{\"id\":\"x\"}]}",
-        "{\"connector\":\"c\",\"operations\":[{\"id\":\"x\",\"method\":\"GET\",\"path\":\"/\",\"query\":[],"
-        "\"verdict\":\"perhaps\"}]}"};
+        ("{\"connector\":\"c\",\"operations\":[{\"id\":\"x\",\"method\":\"GET\",\"path\":\"/\",\"query\":[],"
+         "\"verdict\":\"perhaps\"}]}")};
     world_t *world = *state;
     const mcp_operation_t *operation = NULL;
     const mcp_guard_t *guard = NULL;

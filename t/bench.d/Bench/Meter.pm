@@ -64,11 +64,12 @@ sub cpu_us {
     return $sum * 1e6 / $ticks;
 }
 
-# Of the whole machine: microseconds used, and left idle.
+# Of the whole machine: microseconds used by programs, and by anything or left idle.
 sub machine_us {
     my ($line) = (MCP::Root::slurp('/proc/stat') || q()) =~ /^cpu +(.*)$/m;
     my ($user, $nice, $system, $idle, $wait, $irq, $soft, $steal) = split ' ', $line;
-    return map { $_ * 1e6 / $ticks } ($user + $nice + $system + $irq + $soft + $steal, $idle + $wait);
+    my $programs = $user + $nice + $system;
+    return map { $_ * 1e6 / $ticks } ($programs, $idle + $wait, $programs + $irq + $soft + $steal + $idle + $wait);
 }
 
 # Of ended children of this program: wrk's.

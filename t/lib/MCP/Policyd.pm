@@ -88,12 +88,12 @@ sub init {
 sub start {
     my ($self) = @_;
     $self->init if !$self->{is_made};
+    my $mark = count($self->{log}, qr/ PD1002: ready/);
     $self->{process} = MCP::Process->start(
         command => [MCP::Build::policyd(), '-c', $self->{conf}],
         log     => $self->{log},
         env     => { MCP::Build::policyd_env() }
     );
-    my $mark = $self->{starts}++;
     MCP::Net::wait_for(
         sub {
             return 1 if !$self->{process}->is_running;
