@@ -1,8 +1,12 @@
 /* Bounded body read: see mcp_input.h. */
 #include "mcp_input.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include <poll.h>
+
+#include <apr_portable.h>
 #include <apr_strings.h>
 #include <http_connection.h>
 #include <http_core.h>
@@ -12,6 +16,14 @@
 #define PIECE    (64 * 1024)
 #define FIRST_S  20          /* a body has this long, */
 #define RATE     (10 * 1024) /* and a second more for each so many bytes of it */
+#define FILTER   "MCP_PACE"
+
+/* What a connection's filter knows of the body that is being read; one for each connection. */
+typedef struct pace {
+    apr_time_t began; /* 0: no body is being read, and the filter lets all through */
+    size_t bytes;     /* of it so far, as the application takes them */
+    apr_bucket_brigade *line; /* of a line that is not whole yet; empty between calls */
+} pace_t;
 
 static apr_status_t too_large(request_rec *r, apr_off_t max, mcp_err_t *err)
 {
@@ -44,9 +56,14 @@ static void add(request_rec *r, char **text, size_t *bytes, size_t *room, const 
 }
 
 /* A client that sends slowly must not hold a worker: mod_reqtimeout does the same, but need not be loaded. */
+static apr_interval_time_t time_left(apr_time_t began, size_t bytes)
+{
+    return began + apr_time_from_sec(FIRST_S + (apr_int64_t)(bytes / RATE)) - apr_time_now();
+}
+
 static int is_too_slow(apr_time_t began, size_t bytes)
 {
-    return apr_time_now() - began > apr_time_from_sec(FIRST_S + (apr_int64_t)(bytes / RATE));
+    return time_left(began, bytes) < 0;
 }
 
 static apr_status_t too_slow(request_rec *r, mcp_err_t *err)
@@ -55,19 +72,122 @@ static apr_status_t too_slow(request_rec *r, mcp_err_t *err)
     return mcp_err_set(err, r->pool, MCP_FAIL_PARSE, MCP_CODE_NONE, NULL, "the body came too slowly");
 }
 
-/* One wait for more of the body lasts no longer than the whole may; the old limit is put back by the caller. */
-static apr_socket_t *shorten_waits(request_rec *r, apr_interval_time_t *ret_old)
-{
-    apr_socket_t *socket =
-        r->connection->master == NULL ? ap_get_conn_socket(r->connection) : NULL;
+/* --- the filter --------------------------------------------------------------------------- */
 
-    if (socket == NULL || apr_socket_timeout_get(socket, ret_old) != APR_SUCCESS ||
-        (*ret_old >= 0 && *ret_old <= apr_time_from_sec(FIRST_S))) {
-        return NULL;
+/* Until there is more to read. */
+static apr_status_t wait_for_more(conn_rec *connection, apr_interval_time_t left)
+{
+    apr_socket_t *socket = ap_get_conn_socket(connection);
+    apr_os_sock_t fd;
+    struct pollfd item;
+    int ready;
+
+    if (left <= 0) {
+        return APR_TIMEUP;
     }
-    (void)apr_socket_timeout_set(socket, apr_time_from_sec(FIRST_S)); /* where it fails the old one holds */
-    return socket;
+    if (socket == NULL || apr_os_sock_get(&fd, socket) != APR_SUCCESS) {
+        return APR_ENOSOCKET;
+    }
+    item.fd = fd;
+    item.events = POLLIN;
+    item.revents = 0;
+    ready = poll(&item, 1, (int)(left / 1000) + 1);
+    if (ready < 0) {
+        return errno == EINTR ? APR_SUCCESS : errno;
+    }
+    return ready == 0 ? APR_TIMEUP : APR_SUCCESS;
 }
+
+static int ends_a_line(apr_bucket_brigade *brigade)
+{
+    apr_bucket *last = APR_BRIGADE_LAST(brigade);
+    const char *data = NULL;
+    apr_size_t length = 0;
+
+    if (last == APR_BRIGADE_SENTINEL(brigade)) {
+        return 0;
+    }
+    return APR_BUCKET_IS_EOS(last) ||
+           (apr_bucket_read(last, &data, &length, APR_NONBLOCK_READ) == APR_SUCCESS && length > 0 &&
+            data[length - 1] == '\n');
+}
+
+/* A line in as many reads as it takes. httpd's own reading of one has no end while a byte comes now and then. */
+static apr_status_t read_line(ap_filter_t *filter, pace_t *pace, apr_bucket_brigade *brigade,
+                              apr_off_t bytes)
+{
+    apr_off_t total = 0;
+    apr_status_t status = APR_SUCCESS;
+
+    while (status == APR_SUCCESS && total < HUGE_STRING_LEN) {
+        status = ap_get_brigade(filter->next, brigade, AP_MODE_GETLINE, APR_NONBLOCK_READ, bytes);
+        if (APR_STATUS_IS_EAGAIN(status)) {
+            status = APR_SUCCESS;
+        } else if (status == APR_SUCCESS && ends_a_line(brigade)) {
+            break;
+        }
+        if (status == APR_SUCCESS) {
+            apr_off_t length = 0;
+
+            (void)apr_brigade_length(brigade, 0, &length); /* of data in memory: can't fail */
+            total += length;
+            APR_BRIGADE_CONCAT(pace->line, brigade);
+            status = wait_for_more(filter->c, time_left(pace->began, pace->bytes));
+        }
+    }
+    APR_BRIGADE_PREPEND(brigade, pace->line);
+    if (status != APR_SUCCESS) {
+        (void)apr_brigade_cleanup(brigade); /* can't fail */
+    }
+    return status;
+}
+
+/* Below TLS and the parsing of chunks: whatever they wait for, a record, the length of a chunk or a trailer, they wait for here. */
+static apr_status_t pace_filter(ap_filter_t *filter, apr_bucket_brigade *brigade, ap_input_mode_t mode,
+                                apr_read_type_e block, apr_off_t bytes)
+{
+    pace_t *pace = filter->ctx;
+    apr_socket_t *socket;
+    apr_interval_time_t left;
+
+    if (pace->began == 0 || block != APR_BLOCK_READ || mode == AP_MODE_INIT) {
+        return ap_get_brigade(filter->next, brigade, mode, block, bytes);
+    }
+    left = time_left(pace->began, pace->bytes);
+    if (left <= 0) {
+        return APR_TIMEUP;
+    }
+    if (mode == AP_MODE_GETLINE) {
+        return read_line(filter, pace, brigade, bytes);
+    }
+    socket = ap_get_conn_socket(filter->c);
+    if (socket != NULL) {
+        (void)apr_socket_timeout_set(socket, left); /* where it fails the old one holds */
+    }
+    return ap_get_brigade(filter->next, brigade, mode, block, bytes);
+}
+
+int mcp_input_pre_connection(conn_rec *connection, void *socket)
+{
+    pace_t *pace;
+
+    (void)socket;
+    if (connection->master != NULL) {
+        return DECLINED; /* a stream of HTTP/2, whose frames come one by one */
+    }
+    pace = apr_pcalloc(connection->pool, sizeof(*pace));
+    pace->line = apr_brigade_create(connection->pool, connection->bucket_alloc);
+    ap_set_module_config(connection->conn_config, &mcp_module, pace);
+    (void)ap_add_input_filter(FILTER, pace, NULL, connection); /* NULL only when its name is unknown */
+    return DECLINED;
+}
+
+void mcp_input_register(void)
+{
+    (void)ap_register_input_filter(FILTER, pace_filter, NULL, AP_FTYPE_CONNECTION + 8);
+}
+
+/* --- the body ----------------------------------------------------------------------------- */
 
 static apr_off_t declared_length(const request_rec *r)
 {
@@ -81,10 +201,10 @@ static apr_off_t declared_length(const request_rec *r)
     return length;
 }
 
-static apr_status_t read_all(request_rec *r, apr_off_t max, const char **ret, size_t *ret_bytes,
+static apr_status_t read_all(request_rec *r, pace_t *pace, apr_off_t max, const char **ret, size_t *ret_bytes,
                              mcp_err_t *err)
 {
-    apr_time_t began = apr_time_now();
+    apr_time_t began = pace->began;
     apr_off_t declared = declared_length(r);
     apr_bucket_brigade *brigade;
     size_t room = declared > 0 && declared <= max ? (size_t)declared + 1 : PIECE;
@@ -126,6 +246,7 @@ static apr_status_t read_all(request_rec *r, apr_off_t max, const char **ret, si
                 return too_large(r, max, err);
             }
             add(r, &text, &bytes, &room, data, length);
+            pace->bytes = bytes;
         }
         (void)apr_brigade_cleanup(brigade); /* can't fail */
     }
@@ -137,10 +258,23 @@ static apr_status_t read_all(request_rec *r, apr_off_t max, const char **ret, si
 
 apr_status_t mcp_input_read(request_rec *r, apr_off_t max, const char **ret, size_t *ret_bytes, mcp_err_t *err)
 {
+    conn_rec *connection = r->connection;
+    apr_socket_t *socket = connection->master == NULL ? ap_get_conn_socket(connection) : NULL;
+    pace_t *pace = ap_get_module_config(connection->conn_config, &mcp_module);
+    pace_t none = {0, 0, NULL};
     apr_interval_time_t old = 0;
-    apr_socket_t *socket = shorten_waits(r, &old);
-    apr_status_t status = read_all(r, max, ret, ret_bytes, err);
+    apr_status_t status;
 
+    if (pace == NULL) {
+        pace = &none;
+    }
+    if (socket != NULL && apr_socket_timeout_get(socket, &old) != APR_SUCCESS) {
+        socket = NULL;
+    }
+    pace->bytes = 0;
+    pace->began = apr_time_now();
+    status = read_all(r, pace, max, ret, ret_bytes, err);
+    pace->began = 0;
     if (socket != NULL) {
         (void)apr_socket_timeout_set(socket, old); /* the connection's own limit again */
     }

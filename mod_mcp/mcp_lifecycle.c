@@ -1,6 +1,7 @@
 /* Start and end of a child: see mcp_lifecycle.h. */
 #include "mcp_lifecycle.h"
 
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -176,6 +177,17 @@ static apr_status_t open_child(apr_pool_t *pchild, server_rec *server, mcp_err_t
     return status;
 }
 
+/* Where teardown() may touch nothing, pools with our cleanups are left to the exit of the process; in httpd's one-process mode (-X) that is after
+ * the module was unloaded. */
+static void stay_loaded(void)
+{
+    Dl_info self;
+
+    if (dladdr(&mcp_module, &self) != 0 && self.dli_fname != NULL) {
+        (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* never given back: that is the purpose */
+    }
+}
+
 void mcp_lifecycle_child_init(apr_pool_t *pchild, server_rec *server)
 {
     const mcp_server_conf_t *conf = mcp_config_server(server);
@@ -194,6 +206,9 @@ void mcp_lifecycle_child_init(apr_pool_t *pchild, server_rec *server)
                      err.message != NULL ? err.message : "out of memory");
         close_child();
         return;
+    }
+    if (!is_threaded) {
+        stay_loaded();
     }
     apr_pool_pre_cleanup_register(pchild, NULL, teardown);
     child_pid = getpid();

@@ -501,8 +501,9 @@ static int wait_for(void *socket, short events, int64_t deadline_ms)
     }
 }
 
-/* Writable now, with all that the library has learnt of the connection taken in. With IMMEDIATE a socket is writable only when policyd is
- * connected and has shaken hands. One from the idle list nearly always is, and this look costs one system call where a poll costs four. */
+/* Writable now, with all that the library has learnt of the connection taken in. With IMMEDIATE a
+ * socket is writable only when policyd is connected and has shaken hands. One from the idle list
+ * nearly always is, and this look costs one system call where a poll costs four. */
 static int is_writable(void *socket)
 {
     int events = 0;
@@ -686,7 +687,7 @@ static int ask_one(mcp_link_t *link, int endpoint, int64_t connect_ms, asking_t 
 }
 
 /* The endpoint named, or one after the other until one is there: each gets its share of the time left to be connected. What was
- * sent is never sent again (anchors B9). */
+ * sent is never sent again. */
 static int ask_any(mcp_link_t *link, int endpoint, asking_t *asking)
 {
     int tries = endpoint >= 0 ? 1 : link->count;

@@ -108,18 +108,13 @@ static const char *body_block(const mcp_response_t *response, const mcp_era_t *e
 }
 
 /* Where a redirect points, without what may hold a secret: user information, query and fragment (a credential in the query
- * comes back in many an application's redirect). */
+ * comes back in many an application's redirect). User information is looked for in the whole text, since what is no sound URL
+ * ("http:/user:secret@host") may hold it, too. */
 static const char *shown_location(const char *location, apr_pool_t *pool)
 {
     size_t length = strcspn(location, "?#");
-    const char *host = strstr(location, "://");
-    const char *from = host != NULL && (size_t)(host - location) < length ? host + 3 : location;
-    size_t authority = strcspn(from, "/?#");
-    const char *at = host != NULL || strncmp(location, "//", 2) == 0
-                         ? memchr(from, '@', from == location ? 0 : authority)
-                         : NULL;
 
-    if (at != NULL || strncmp(location, "//", 2) == 0 || length > MCP_MAX_TEXT) {
+    if (length > MCP_MAX_TEXT || strcspn(location, "@\\") < length || strncmp(location, "//", 2) == 0) {
         return "another place";
     }
     return apr_pstrmemdup(pool, location, length);
@@ -149,9 +144,11 @@ static const char *error_result(const mcp_response_t *response, const mcp_era_t 
     const char *head = mcp_failure_result_head(era, pool);
     const char *structured = "";
     const char *body = "";
-    int structured_body = response->body_bytes > 0 && is_structured(response, era, type);
+    /* the page of a redirect says again where it points, secrets included */
+    int has_body = response->body_bytes > 0 && (response->status < 300 || response->status >= 400);
+    int structured_body = has_body && is_structured(response, era, type);
 
-    if (response->body_bytes > 0) {
+    if (has_body) {
         body = apr_pstrcat(pool, ",", body_block(response, era, type, pool), NULL);
     }
     if (era->is_modern || era->revision >= MCP_REV_2025_06_18) {

@@ -141,8 +141,9 @@ static int is_in_the_making(const mcp_views_t *views, const char *digest)
     return 0;
 }
 
-/* The right to make this view, waited for until another thread that makes it is done; 0 when the budget is over before. A new
- * child gets all its first lists at once: made by each thread, a large view would cost as many times its memory and time. */
+/* The right to make this view, waited for until another thread that makes it is done; 0 when the
+ * budget is over before. A new child gets all its first lists at once: made by each thread, a large
+ * view would cost as many times its memory and time. */
 static int claim(mcp_views_t *views, making_t *claimed, int64_t budget_ms)
 {
     struct timespec until;

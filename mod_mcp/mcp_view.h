@@ -21,7 +21,7 @@ typedef struct mcp_view {
     size_t whole_bytes;
 } mcp_view_t;
 
-/* Last members of a modern list's result (decisions 3.3). */
+/* Last members of a modern list's result. */
 #define MCP_VIEW_LIST_TAIL ",\"ttlMs\":30000,\"cacheScope\":\"private\""
 
 /* An operation as calls need it. */

@@ -1,10 +1,12 @@
 /* mod_mcp: the module record and its hooks, nothing else. */
 #include "mcp_config.h"
 #include "mcp_handler.h"
+#include "mcp_input.h"
 #include "mcp_lifecycle.h"
 #include "mcp_status.h"
 #include "mcp_wellknown.h"
 
+#include <http_connection.h>
 #include <http_request.h>
 #include <mod_status.h>
 #include <mpm_common.h>
@@ -32,6 +34,9 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(mcp_lifecycle_child_init, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_stopping(mcp_lifecycle_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
+    /* a slow sender holds no worker */
+    mcp_input_register();
+    ap_hook_pre_connection(mcp_input_pre_connection, NULL, NULL, APR_HOOK_MIDDLE);
     /* a section of server-status, where mod_status is loaded */
     APR_OPTIONAL_HOOK(ap, status_hook, mcp_status_show, NULL, NULL, APR_HOOK_MIDDLE);
     /* before mod_dir, autoindex and the default handler look for files */

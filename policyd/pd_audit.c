@@ -16,6 +16,7 @@
 #include "pd_trail_read.h"
 
 #define AUDIT_MODE  0640
+#define CACHE_KIB   1024
 #define BATCH_MAX   1000 /* records a transaction */
 #define IDLE_MS     500  /* looks at the trail so often even unasked */
 #define GATHER_MS   250  /* from the first news to the round that copies them */
@@ -318,9 +319,9 @@ static void pause_after_failure(pd_audit_t *audit)
     }
 }
 
-/* News is left to gather for a while: under load one round then copies hundreds of records with a commit, where
- * a round for each would write the same pages again and again and take disk and CPU from the trail. Who waits
- * for a list makes it urgent. The lock is held. */
+/* News is left to gather for a while: under load one round then copies hundreds of records with a
+ * commit, where a round for each would write the same pages again and again and take disk and CPU
+ * from the trail. Who waits for a list makes it urgent. The lock is held. */
 static void wait_for_news(pd_audit_t *audit)
 {
     pd_boot_t until;
@@ -407,7 +408,10 @@ static pd_status_t open_database(pd_audit_t *audit, const char *dir, int gid, ch
     if (status != PD_OK) {
         return status;
     }
-    status = pd_sqlite_keep_wal(audit->db);
+    status = pd_sqlite_cache(audit->db, CACHE_KIB);
+    if (status == PD_OK) {
+        status = pd_sqlite_keep_wal(audit->db);
+    }
     if (status == PD_OK) {
         status = pd_sqlite_prepare_all(audit->db, sql, SQL_COUNT, audit->stmt);
     }

@@ -604,7 +604,7 @@ void pd_on_call_begin(pd_ask_t *ask)
         pd_ask_refuse(ask, MCP_CODE_MALFORMED, "via is not one of direct, execute_tool", NULL, NULL);
         return;
     }
-    /* one that never said hello, or is forgotten: its calls could not be counted (decisions 6.4) */
+    /* one that never said hello, or is forgotten: its calls could not be counted */
     if (!pd_running_knows(ask->core->policy->running, mcp_json_str(ask->body, "child"))) {
         pd_ask_refuse(ask, MCP_CODE_HELLO_REQUIRED, "the child has to say hello first", NULL, NULL);
         return;

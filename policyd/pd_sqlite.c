@@ -312,6 +312,14 @@ static pd_status_t settle_connection(pd_sqlite_t *db, pd_sqlite_mode_t mode, int
     return translate(code);
 }
 
+pd_status_t pd_sqlite_cache(pd_sqlite_t *db, int kib)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof(text), "PRAGMA cache_size=-%d", kib); /* one number always fits */
+    return pd_sqlite_exec(db, text);
+}
+
 static pd_status_t open_failed(pd_status_t status, const char *path, char *why, size_t size)
 {
     switch ((int)status) {

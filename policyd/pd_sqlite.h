@@ -58,6 +58,10 @@ pd_status_t pd_sqlite_header(pd_sqlite_t *db, pd_sqlite_header_t *ret);
 pd_status_t pd_sqlite_check(pd_sqlite_t *db, const char *path);
 /* Puts the file into WAL mode. */
 pd_status_t pd_sqlite_wal(pd_sqlite_t *db);
+/* Memory for pages that this connection keeps; 2 MiB otherwise. Who only appends, or only reads what
+ * was just appended, needs little, and would fill what it gets with pages that it never looks at
+ * again. */
+pd_status_t pd_sqlite_cache(pd_sqlite_t *db, int kib);
 /* Leaves -wal and -shm in place at close, for readers who may not make them. */
 pd_status_t pd_sqlite_keep_wal(pd_sqlite_t *db);
 /* From here on the connection can select and insert, nothing else (SQLite cannot tell INSERT OR

@@ -23,6 +23,7 @@
 #define TEXT_MAX   16384 /* bytes of one text: 64 argument names of 64 bytes, escaped, fit */
 #define CHAIN_MAX  0x80000000LL
 #define ID_BYTES   48
+#define CACHE_KIB  1024
 
 enum { SQL_LAST, SQL_NOTE, SQL_KIND, SQL_END, SQL_INSERT, SQL_COUNT };
 
@@ -248,7 +249,10 @@ static pd_status_t open_database(pd_trail_t *trail, char *why, size_t size)
     if (status != PD_OK) {
         return status;
     }
-    status = pd_sqlite_append_only(trail->db);
+    status = pd_sqlite_cache(trail->db, CACHE_KIB);
+    if (status == PD_OK) {
+        status = pd_sqlite_append_only(trail->db);
+    }
     if (status == PD_OK) {
         status = settle_chain(trail);
     }

@@ -7,6 +7,7 @@
 #include "pd_migrate.h"
 
 #define READ_BUSY_MS 1000
+#define CACHE_KIB    256
 /* No attempt outlives an hour: its deadline is minutes, and what passed it has been ended as
  * interrupted while policyd ran.  So a begin without an end that is two hours older than the newest
  * begin has nobody left to end it, and start-up needn't walk a trail of years for it.  Measured
@@ -47,6 +48,9 @@ pd_status_t pd_trail_read_open(const char *dir, pd_trail_reader_t **ret)
     status = pd_sqlite_path(dir, pd_schema_trail.file, path, NULL, 0);
     if (status == PD_OK) {
         status = pd_sqlite_open(path, PD_SQLITE_READ, READ_BUSY_MS, &reader->db, NULL, 0);
+    }
+    if (status == PD_OK) {
+        status = pd_sqlite_cache(reader->db, CACHE_KIB);
     }
     if (status == PD_OK) {
         status = pd_sqlite_prepare_all(reader->db, sql, SQL_COUNT, reader->stmt);

@@ -126,7 +126,7 @@ for my $case (@taking) {
         url     => $stack->url,
         tokens  => [$who->{token}],
         clients => CLIENTS,
-        ends    => 3
+        ends    => 60 # some fall between the commit and the return of policyctl
     );
     ok MCP::Net::wait_for(sub { $witness->size - $marked > 20000 }), "$case->{name}: the load runs";
     $case->{take}->($who);

@@ -53,6 +53,8 @@ sub sizes {
     my ($is_taken, $out) = $takes->($link . $endpoint);
     ok $is_taken, 'a complete configuration is taken' or diag $out;
     ok + ($takes->(q()))[0], 'so is one without any endpoint';
+    ($is_taken, $out) = $takes->($link . "MCPMaxCalls 4096\n" . $inside->('MCPResource http://x/' . 'a' x 503));
+    ok $is_taken, 'and one with the largest MCPMaxCalls and the longest MCPResource' or diag $out;
 
     my @refused = (
         ['MCPEndpoint without a policyd',    $endpoint, qr/MCPPolicyEndpoint: name policyd's query socket/],
@@ -65,9 +67,10 @@ sub sizes {
         ['MCPPolicyTimeout without a unit',  'MCPPolicyTimeout 2',               qr/MCPPolicyTimeout: .*for example 30s/],
         ['MCPPolicyTimeout, a word',         'MCPPolicyTimeout fast',            qr/MCPPolicyTimeout: .*for example 30s/],
         ['MCPPolicyTimeout, too long',       'MCPPolicyTimeout 1h',              qr/MCPPolicyTimeout: .*from 10ms to/],
-        ['MCPMaxCalls of none',              'MCPMaxCalls 0',                    qr/MCPMaxCalls: .*from 1 to 10000/],
-        ['MCPMaxCalls, negative',            'MCPMaxCalls -1',                   qr/MCPMaxCalls: .*from 1 to 10000/],
-        ['MCPMaxCalls beyond 64 bits',       'MCPMaxCalls 99999999999999999999', qr/MCPMaxCalls: .*from 1 to 10000/],
+        ['MCPMaxCalls of none',              'MCPMaxCalls 0',                    qr/MCPMaxCalls: .*from 1 to 4096/],
+        ['MCPMaxCalls, too many',            'MCPMaxCalls 4097',                 qr/MCPMaxCalls: .*from 1 to 4096/],
+        ['MCPMaxCalls, negative',            'MCPMaxCalls -1',                   qr/MCPMaxCalls: .*from 1 to 4096/],
+        ['MCPMaxCalls beyond 64 bits',       'MCPMaxCalls 99999999999999999999', qr/MCPMaxCalls: .*from 1 to 4096/],
         ['MCPViewCache without a unit',      'MCPViewCache 1',                   qr/MCPViewCache: .*for example 64K/],
         ['MCPViewCache, unknown unit',       'MCPViewCache 12Q',                 qr/MCPViewCache: .*for example 64K/],
         ['MCPEgressAllow of ftp',            'MCPEgressAllow ftp://x',           qr/MCPEgressAllow: .*http:\/\//],
@@ -83,6 +86,7 @@ sub sizes {
         ['MCPEndpoint, a word',       $inside->('MCPEndpoint maybe'),       qr/MCPEndpoint: .*write on or off/],
         ['MCPResource of ftp',        $inside->('MCPResource ftp://x'),     qr/MCPResource: .*http:\/\//],
         ['MCPResource, a path',       $inside->('MCPResource /mcp'),        qr/MCPResource: .*http:\/\//],
+        ['MCPResource, too long',     $inside->('MCPResource http://x/' . 'a' x 504), qr/MCPResource: .*at most 512 bytes/],
         ['MCPResource with a fragment', $inside->('MCPResource http://x/#a'), qr/MCPResource: .*leave out the #/],
         ['MCPIssuer, a name',         $inside->('MCPIssuer example'),       qr/MCPIssuer: .*http:\/\//],
         ['MCPAllowOrigin, a name',    $inside->('MCPAllowOrigin x.org'),    qr/MCPAllowOrigin: .*http:\/\//],
@@ -214,7 +218,7 @@ for my $mpm (@mpms) {
     ok MCP::Net::wait_for(sub { MCP::Net::connects($gateway->port) }), "$mpm: -X serves";
     $fine->("under -X, a call ($_)") for 1 .. 3;
     my $took = seconds(sub { $alone->stop });
-    ok !$alone->{was_killed}, "$mpm: -X stops";
+    is $alone->status, 0, "$mpm: -X stops";
     cmp_ok $took, '<', STOP_S, "$mpm: -X stops in time";
 
     # what was cut off by a stop is on record, and not as done
@@ -279,7 +283,7 @@ for my $mpm (@mpms) {
     check_load("$mpm, children replaced", $stack, $witness, @calls);
 
     $witness->stop;
-    $stack->end(expected => [qw(AH00045 AH10159)]);
+    $stack->end(expected => [qw(AH00045 AH00161 AH00484 AH10159)]);
 }
 
 done_testing;

@@ -175,6 +175,9 @@ static void a_grant_ends_when_its_time_is_over(void **state)
     world_pass_ms(2000);
     assert_int_equal(by_token(hash).code, MCP_CODE_GRANT_EXPIRED);
     assert_true(by_token(hash).is_known);
+    (void)world_member("bob@example.com", "Member"); /* the trail has this time now */
+    atomic_fetch_sub(&world_wall_ahead_us, (int64_t)86400 * 1000000);
+    assert_int_equal(by_token(hash).code, MCP_CODE_GRANT_EXPIRED); /* a clock set back revives nothing */
 }
 
 /* --- grants as they should never stand in the store ------------------------------------- */
@@ -206,7 +209,7 @@ static pd_status_t insert_grant(pd_tx_t *tx, void *baton)
 #define RIGHT    "\"resource\":\"" WORLD_RESOURCE "\","
 #define WRONG    "\"resource\":\"https://other.example/mcp\","
 
-/* The steps of contract 3.1 in their order; the first that fails answers. And what can't be read denies. */
+/* The steps in their written order; the first that fails answers. And what can't be read denies. */
 static void the_first_reason_in_the_written_order_is_told(void **state)
 {
     static const struct {

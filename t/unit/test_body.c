@@ -229,6 +229,48 @@ static void every_built_kind_has_both_tables_and_reserved_ones_have_none(void **
     }
 }
 
+static void values_are_counted_outside_of_strings(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t least; /* values that it holds */
+        size_t count;
+    } rows[] = {{"", 0, 1},
+                {"1", 1, 1},
+                {"\"a\"", 1, 1},
+                {"{}", 1, 2},
+                {"[]", 1, 2},
+                {"[1]", 2, 2},
+                {"[1,2,3]", 4, 4},
+                {"{\"a\":1,\"b\":[2,3]}", 5, 5},
+                {"[{},{}]", 3, 5},
+                {"[[],[]]", 3, 5},
+                {"\"[{,,,\"", 1, 1},
+                {"[\"[{,\",1]", 3, 3},
+                {"[\"\\\"[,\",1]", 3, 3},
+                {"[\"\\\\\",1]", 3, 3},
+                {"[\"\\\\\\\",[,\",1]", 3, 3},
+                {"[\"\\u005b,\",1]", 3, 3},
+                {"{\"[,{\":1}", 2, 2},
+                {"[1,2", 0, 3},
+                {"[\",,,,", 0, 2},
+                {"[\"\\", 0, 2}};
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t bytes = strlen(rows[i].text);
+        char *own = malloc(bytes > 0 ? bytes : 1); /* without its end: nothing is read behind it */
+
+        assert_non_null(own);
+        memcpy(own, rows[i].text, bytes);
+        assert_int_equal(mcp_json_values(own, bytes), rows[i].count);
+        assert_true(rows[i].count >= rows[i].least);
+        free(own);
+    }
+    assert_int_equal(mcp_json_values("[\0,\0,]", 6), 4); /* a NUL ends nothing */
+}
+
 static void numbers_keep_their_value_through_text(void **state)
 {
     json_t *value = json_pack("{s:f,s:I,s:f}", "a", 0.1, "b", (json_int_t)9007199254740993, "c", 1e300);
@@ -257,6 +299,7 @@ int main(void)
         cmocka_unit_test(nesting_is_taken_up_to_the_limit),
         cmocka_unit_test(every_prefix_of_a_body_is_refused),
         cmocka_unit_test(every_built_kind_has_both_tables_and_reserved_ones_have_none),
+        cmocka_unit_test(values_are_counted_outside_of_strings),
         cmocka_unit_test(numbers_keep_their_value_through_text)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

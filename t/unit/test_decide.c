@@ -650,6 +650,24 @@ static void a_question_past_its_time_is_not_decided(void **state)
     assert_int_equal(world_head(), head);
 }
 
+static void a_policy_that_can_not_follow_its_store_decides_nothing_after_a_minute(void **state)
+{
+    int64_t head = world_head();
+
+    (void)state;
+    world.core.policy->stale_since = pd_boot_now();
+    world_pass_ms(59000);
+    begin(cast.full, "shop__get");
+    assert_string_equal(answer(), "");
+    world_pass_ms(2000);
+    begin(cast.full, "shop__get");
+    assert_int_equal(world.refused, MCP_CODE_POLICY_UNAVAILABLE);
+    assert_int_equal(world_head(), head + 1);
+    world_done("settings__set", json_pack("{s:s,s:i}", "key", "collapse.threshold", "value", 5));
+    begin(cast.full, "shop__get"); /* it has followed again */
+    assert_string_equal(answer(), "");
+}
+
 /* --- resolve ----------------------------------------------------------------------------------------------- */
 
 static json_t *resolve_body(const char *hash)
@@ -808,6 +826,9 @@ int main(void)
                                         world_teardown),
         cmocka_unit_test_setup_teardown(what_can_not_be_recorded_does_not_run, setup, world_teardown),
         cmocka_unit_test_setup_teardown(a_question_past_its_time_is_not_decided, setup, world_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_policy_that_can_not_follow_its_store_decides_nothing_after_a_minute, setup,
+            world_teardown),
         cmocka_unit_test_setup_teardown(resolve_says_who_and_what_view_and_records_nothing, setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(a_note_is_one_complete_row, setup, world_teardown),

@@ -195,8 +195,10 @@ static void expect_well(world_t *world, const char *resource)
     asked_t asked;
 
     peer_set(world->peer, echo);
-    asked = ask_link(world->link, resource, -1, 5000, world->pool);
-    assert_int_equal(asked.status, APR_SUCCESS);
+    asked = ask_link(world->link, resource, -1, 20000, world->pool);
+    if (asked.status != APR_SUCCESS) {
+        fail_msg("%s: %s (%d, after %d ms)", resource, asked.err.log, asked.was_sent, (int)asked.took_ms);
+    }
     assert_int_equal(asked.was_sent, 1);
     assert_string_equal(mcp_json_str(asked.reply.body, "grant"), resource);
     assert_int_equal(asked.reply.frame.generation, 7);
@@ -514,11 +516,12 @@ static void an_answer_after_the_budget_reaches_nobody(void **state)
     asked_t asked;
     int i;
 
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < 3; i++) {
+        expect_well(world, "there"); /* it is sent at once */
         peer_set(world->peer, hold);
-        asked = ask_link(world->link, "slow", -1, 60, world->pool);
+        asked = ask_link(world->link, "slow", -1, 100, world->pool);
         expect_nothing(&asked, 1);
-        assert_true(asked.took_ms >= 59);
+        assert_true(asked.took_ms >= 99);
         peer_set(world->peer, answer_late_and_then_well);
         asked = ask_link(world->link, "quick", -1, 5000, world->pool);
         assert_int_equal(asked.status, APR_SUCCESS);
@@ -677,18 +680,29 @@ static void where_the_first_endpoint_is_dead_the_second_answers(void **state)
     int i;
 
     peer_set(world->peer, echo);
-    asked = ask_link(link, "first", -1, 2 * BUDGET_MS, world->pool);
+    asked = ask_link(link, "first", -1, 2000, world->pool);
     assert_int_equal(asked.status, APR_SUCCESS);
     assert_int_equal(asked.reply.endpoint, 1);
     assert_string_equal(mcp_json_str(asked.reply.body, "grant"), "first");
     for (i = 0; i < 10; i++) { /* and is not waited for again each time */
-        asked = ask_link(link, "more", -1, 2 * BUDGET_MS, world->pool);
+        asked = ask_link(link, "more", -1, 2000, world->pool);
         assert_int_equal(asked.status, APR_SUCCESS);
         assert_int_equal(asked.reply.endpoint, 1);
     }
     asked = ask_link(link, "there", 0, 100, world->pool); /* the one named, or none */
     expect_nothing(&asked, 0);
     mcp_link_close(link);
+}
+
+/* Both endpoints answer one question, so that the next is sent at once. */
+static void connect_both(world_t *world, mcp_link_t *link)
+{
+    int i;
+
+    peer_set(world->peer, echo);
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(ask_link(link, "first", i, 20000, world->pool).status, APR_SUCCESS);
+    }
 }
 
 static void what_one_endpoint_was_sent_is_not_sent_to_another(void **state)
@@ -704,17 +718,37 @@ static void what_one_endpoint_was_sent_is_not_sent_to_another(void **state)
     for (i = 0; i < COUNT(handlers); i++) {
         mcp_link_t *link = peer_link_to(endpoints, &keys, 4, world->pool);
 
+        connect_both(world, link);
         peer_set(world->peer, handlers[i]);
         asked = ask_link(link, "r", -1, BUDGET_MS, world->pool); /* there is time left for another, mostly */
         expect_nothing(&asked, 1);
-        assert_int_equal(peer_asked(world->peer, MCP_KIND_RESOLVE), 1 + (int)i);
-        assert_int_equal(peer_asked(second, MCP_KIND_RESOLVE), (int)i);
-        /* the next question passes it over for a while */
-        asked = ask_link(link, "r", -1, BUDGET_MS, world->pool);
-        assert_int_equal(asked.status, APR_SUCCESS);
-        assert_int_equal(asked.reply.endpoint, 1);
+        assert_int_equal(peer_asked(world->peer, MCP_KIND_RESOLVE), 2 * ((int)i + 1));
+        assert_int_equal(peer_asked(second, MCP_KIND_RESOLVE), (int)i + 1);
         mcp_link_close(link);
     }
+    peer_close(&second);
+}
+
+static void an_endpoint_that_was_silent_is_passed_over_for_a_while(void **state)
+{
+    world_t *world = *state;
+    peer_t *second = peer_open(NULL, echo);
+    const char *endpoints[3] = {world->peer->endpoint, second->endpoint, NULL};
+    mcp_link_keys_t keys = peer_link_keys();
+    mcp_link_t *link = peer_link_to(endpoints, &keys, 4, world->pool);
+    int silences = 0;
+    asked_t asked;
+
+    connect_both(world, link);
+    peer_set(world->peer, peer_silent);
+    do { /* a slow machine may come too late the first time; the while doubles */
+        asked = ask_link(link, "r", -1, 50, world->pool);
+        silences += asked.status != APR_SUCCESS;
+    } while (asked.status != APR_SUCCESS && silences < 10);
+    assert_int_equal(asked.status, APR_SUCCESS);
+    assert_int_equal(asked.reply.endpoint, 1);
+    assert_in_range(silences, 1, 9);
+    mcp_link_close(link);
     peer_close(&second);
 }
 
@@ -748,7 +782,7 @@ static void a_peer_that_comes_back_is_found_again(void **state)
     expect_well(world, "before");
     peer_close(&world->peer);
     asked = ask_link(world->link, "gone", -1, BUDGET_MS, world->pool);
-    expect_nothing(&asked, 0);
+    expect_nothing(&asked, asked.was_sent); /* libzmq may not have noticed yet */
     world->peer = peer_open(endpoint, echo);
     expect_well(world, "after");
 }
@@ -938,6 +972,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(where_the_first_endpoint_is_dead_the_second_answers, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(what_one_endpoint_was_sent_is_not_sent_to_another, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_endpoint_that_was_silent_is_passed_over_for_a_while, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(idle_sockets_of_one_endpoint_give_way_to_another, setup,
                                         teardown),

@@ -332,6 +332,73 @@ static void a_redirect_that_was_not_followed_says_where_it_points(void **state)
     assert_int_equal(is_error, 1);
 }
 
+static void a_redirect_is_told_without_what_may_be_a_secret(void **state)
+{
+    static const struct {
+        const char *location;
+        const char *shown; /* NULL: the place is not named */
+    } rows[] = {{"https://a.example/x?key=PLANTED", "https://a.example/x,"},
+                {"https://a.example/x#PLANTED", "https://a.example/x,"},
+                {"/x?PLANTED", " /x,"},
+                {"/x?a=PLANTED@b", " /x,"},
+                {"https://user:PLANTED@a.example/", NULL},
+                {"https://PLANTED@a.example", NULL},
+                {"https://u:a/PLANTED@a.example", NULL},
+                {"//user:PLANTED@a.example/", NULL},
+                {"http:/user:PLANTED@a.example/", NULL},
+                {"http:user:PLANTED@a.example/", NULL},
+                {"http:\\\\user:PLANTED\\a.example/", NULL},
+                {"\\\\PLANTED", NULL},
+                {"?PLANTED", " points to ,"},
+                {"", " points to ,"}};
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        static const char page[] = "<a href=\"?key=PLANTED\">here</a>";
+        mcp_response_t response = response_of(302, "text/html", page, sizeof(page) - 1);
+        int is_error = -1;
+        json_t *result;
+        char *text;
+
+        response.location = rows[i].location;
+        result = shape(&response, MODERN, &is_error);
+        text = json_dumps(result, JSON_COMPACT);
+        assert_non_null(text);
+        assert_null(strstr(text, "PLANTED"));
+        assert_non_null(strstr(text, rows[i].shown != NULL ? rows[i].shown : "another place"));
+        free(text);
+        json_decref(result);
+    }
+}
+
+static void a_body_of_too_many_values_is_text(void **state)
+{
+    static char many[2 * MCP_MAX_VALUES + 4];
+    size_t extra;
+
+    (void)state;
+    for (extra = 0; extra < 2; extra++) {
+        size_t numbers = MCP_MAX_VALUES - 1 + extra; /* and their list */
+        size_t used = 0;
+        size_t i;
+        mcp_response_t response;
+        int is_error = -1;
+        json_t *result;
+
+        for (i = 0; i < numbers; i++) {
+            many[used++] = i == 0 ? '[' : ',';
+            many[used++] = '1';
+        }
+        many[used++] = ']';
+        response = response_of(200, "application/json", many, used);
+        result = shape(&response, MODERN, &is_error);
+        assert_int_equal(is_error, 0);
+        assert_int_equal(json_object_get(result, "structuredContent") != NULL, extra == 0);
+        json_decref(result);
+    }
+}
+
 static void a_body_deeper_than_we_read_is_text(void **state)
 {
     static char deep[1200];
@@ -364,6 +431,8 @@ int main(void)
         cmocka_unit_test(a_failed_status_without_a_body_has_the_message_alone),
         cmocka_unit_test(a_body_that_is_no_json_stays_out_of_the_structured_error),
         cmocka_unit_test(a_redirect_that_was_not_followed_says_where_it_points),
+        cmocka_unit_test(a_redirect_is_told_without_what_may_be_a_secret),
+        cmocka_unit_test(a_body_of_too_many_values_is_text),
         cmocka_unit_test(a_body_deeper_than_we_read_is_text)};
 
     return cmocka_run_group_tests(tests, setup, teardown);

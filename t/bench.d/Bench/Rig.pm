@@ -116,7 +116,8 @@ sub people {
     $policyd->ctl(qw(members create), { email => 'member@example.org', roles => ['Member'] });
     $policyd->ctl(qw(connectors create --json), MCP::Build::source() . '/conf/connectors/webdav.json');
     $self->connect('webdav', $self->{upstream}->port);
-    my $grant = $policyd->ctl(qw(grants create), { member => 'member@example.org', client => 'bench', scopes => [@SCOPES] });
+    my $grant = $policyd->ctl(qw(grants create),
+        { member => 'member@example.org', client => 'bench', scopes => [@SCOPES] });
     $self->{token} = $grant->{token};
     return;
 }
@@ -124,8 +125,8 @@ sub people {
 sub connect {
     my ($self, $connector, $port) = @_;
     my %variables = defined $port ? (variables => { host => "127.0.0.1:$port" }) : ();
-    return $self->{policyd}
-        ->ctl(qw(connections create), { connector => $connector, label => $connector, shared => MCP::Json::true(), %variables });
+    return $self->{policyd}->ctl(qw(connections create),
+        { connector => $connector, label => $connector, shared => MCP::Json::true(), %variables });
 }
 
 # A connector with so many operations, each with a few arguments as real ones have.
@@ -140,8 +141,18 @@ sub synthetic {
             summary     => "Read an item of kind $number",
             description => "Answers one item of kind $number with all its fields, by its id.",
             parameters  => [
-                { name => 'item', in => 'path', description => "Id of the item", schema => { type => 'string', maxLength => 64 } },
-                { name => 'fields', in => 'query', description => 'Only these fields, separated by commas', schema => { type => 'string' } },
+                {
+                    name        => 'item',
+                    in          => 'path',
+                    description => 'Id of the item',
+                    schema      => { type => 'string', maxLength => 64 }
+                },
+                {
+                    name        => 'fields',
+                    in          => 'query',
+                    description => 'Only these fields, separated by commas',
+                    schema      => { type => 'string' }
+                },
                 { name => 'limit', in => 'query', schema => { type => 'integer', minimum => 1, maximum => 100 } }
             ]
         };
@@ -198,7 +209,11 @@ sub mcp_load {
     );
 }
 
-sub call_load { my ($self, $tool, $arguments) = @_; return $self->mcp_load('tools/call', { name => $tool, arguments => $arguments }) }
+sub call_load {
+    my ($self, $tool, $arguments) = @_;
+    return $self->mcp_load('tools/call', { name => $tool, arguments => $arguments });
+}
+
 sub list_load { return $_[0]->mcp_load('tools/list', {}) }
 
 # One request of such a load by hand: its answer's body. Dies unless it is a good result.
