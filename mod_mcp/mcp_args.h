@@ -1,5 +1,4 @@
-/* Defaults, caller's arguments, frozen values: one function merges them (contract 5,
- * decisions 8.2). Pure. */
+/* Defaults, caller's arguments, frozen values: one function merges them. Pure. */
 #ifndef MCP_ARGS_H
 #define MCP_ARGS_H
 

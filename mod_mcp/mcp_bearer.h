@@ -1,4 +1,4 @@
-/* Bearer tokens and challenges (RFC 6750, RFC 9728; digest 5.1, 5.3).  Pure: header text in, header
+/* Bearer tokens and challenges (RFC 6750, RFC 9728).  Pure: header text in, header
  * text out.  Thread-safe. */
 #ifndef MCP_BEARER_H
 #define MCP_BEARER_H

@@ -95,7 +95,7 @@ static apr_status_t validate(call_t *call, const json_t *arguments, mcp_err_t *e
                        why.rule[0] != '\0' ? apr_psprintf(call->turn->pool, " (%s)", why.rule) : "");
 }
 
-/* Headers, arguments, merge: decisions 1.2 and 8.2. */
+/* Headers, arguments, merge. */
 static apr_status_t prepare(call_t *call, json_t **ret_args, mcp_err_t *err)
 {
     mcp_turn_t *turn = call->turn;
@@ -149,8 +149,7 @@ static apr_status_t build(call_t *call, const json_t *args, mcp_err_t *err)
     return status;
 }
 
-/* Polled while the upstream is waited for. A child that stops waits for nobody; of clients only a modern one's going away ends a call
- * (digest 1.10). */
+/* Polled while the upstream is waited for. A child that stops waits for nobody; of clients only a modern one's going away ends a call. */
 static int poll_call(void *baton)
 {
     call_t *call = baton;

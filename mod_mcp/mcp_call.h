@@ -1,4 +1,4 @@
-/* The story of one tool call: begin, check, merge, build, guard, send, shape, end (contract 7, decisions 5.4, 5.5). */
+/* The story of one tool call: begin, check, merge, build, guard, send, shape, end. */
 #ifndef MCP_CALL_H
 #define MCP_CALL_H
 

@@ -1,4 +1,4 @@
-/* Outbound HTTP over libcurl (decisions 6): one exchange at a time on a handle of its own, checked
+/* Outbound HTTP over libcurl: one exchange at a time on a handle of its own, checked
  * out of the pool by origin and connection.
  *
  * A line is a multi handle with one easy handle in it. The multi handle holds the connection

@@ -1,5 +1,5 @@
 /* Outbound HTTP: idle handles by origin and connection, address checks on connect and on reuse,
- * caps, timeouts, response limits (decisions 6). One object per child, made after fork;
+ * caps, timeouts, response limits. One object per child, made after fork;
  * thread-safe. Only this room knows libcurl. */
 #ifndef MCP_EGRESS_H
 #define MCP_EGRESS_H
@@ -26,7 +26,7 @@ typedef struct mcp_egress_options {
 apr_status_t mcp_egress_init(mcp_err_t *err);
 /* pool carries a mutex and the text of an error; it must outlive the calls. Everything else is
  * on malloc until mcp_egress_close; no cleanup is registered, because a pool of a child without
- * threads is destroyed inside a signal handler (trap C5), where nothing must be closed. */
+ * threads is destroyed inside a signal handler, where nothing must be closed. */
 apr_status_t mcp_egress_create(const mcp_egress_options_t *options, apr_pool_t *pool,
                                mcp_egress_t **ret, mcp_err_t *err);
 /* Closes idle handles; handles of a parent process are forgotten. Only when no call runs. NULL
@@ -61,7 +61,7 @@ typedef struct mcp_egress_limits {
  * `location` as the upstream wrote it. allow: array of const char * origins that may be private
  * (MCPEgressAllow), compared by scheme, host and port; NULL: none. is_gone (may be NULL) is
  * called on this thread about every 200 ms; nonzero cancels. Idempotent requests are sent again
- * at most once when a reused connection died before any answer; others never (decisions 6.3).
+ * at most once when a reused connection died before any answer; others never.
  * ret lives in pool. Failures, all MCP_FAIL_TOOL: egress_denied (private address, or no URL we
  * would dial), invalid_arguments (method or header that cannot be sent), upstream_timeout,
  * upstream_unreachable, upstream_invalid, result_too_large, cancelled, internal (memory). Any

@@ -1,4 +1,4 @@
-/* What the calls of one child share: idle lines and the counts behind the caps (decisions 6.4). */
+/* What the calls of one child share: idle lines and the counts behind the caps. */
 #include "mcp_egress_pool.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Which protocol revision a message speaks: the classifier of the specification digest 2.2, the
+/* Which protocol revision a message speaks: the classifier of the specification, the
  * modern envelope in `_meta`, the mirrored headers (1.3 to 1.5; those in mcp_header.c).  Pure. */
 #ifndef MCP_ERA_H
 #define MCP_ERA_H
@@ -58,7 +58,7 @@ typedef struct mcp_era {
 apr_status_t mcp_era_classify(const mcp_era_headers_t *headers, const mcp_rpc_message_t *message,
                               apr_pool_t *pool, mcp_era_t *ret, mcp_err_t *err);
 
-/* Whether an array body may be served at all (digest 1.8): MCP_FAIL_REQUEST unless header and
+/* Whether an array body may be served at all: MCP_FAIL_REQUEST unless header and
  * session, where there, both say 2025-03-26 (neither: assumed), no element makes a claim in `_meta`
  * and none is an `initialize`; MCP_FAIL_VERSION for a header that is not served. session:
  * MCP_REV_NONE without one. To be asked before any element is run. */

@@ -89,7 +89,7 @@ static int is_unknown_tool(const mcp_err_t *err)
            err->code == MCP_CODE_FORBIDDEN;
 }
 
-/* The answer for a name that nobody has. A withheld tool has to give the same bytes (contract 3.3),
+/* The answer for a name that nobody has. A withheld tool has to give the same bytes,
  * so nothing of err goes in but the name. */
 static mcp_err_t unknown_tool(const mcp_err_t *err, apr_pool_t *pool)
 {
@@ -123,7 +123,7 @@ static const char *capability_data(const char *required, apr_pool_t *pool)
 }
 
 /* A legacy date put into `_meta` must not be told that legacy dates are fine: an obedient client
- * would loop (digest 2.3). Nor may a client of an endpoint that has legacy switched off, whatever
+ * would loop. Nor may a client of an endpoint that has legacy switched off, whatever
  * it asked for. */
 static const char *version_data(const mcp_err_t *err, apr_pool_t *pool)
 {
@@ -157,7 +157,7 @@ static void answer_rpc(const mcp_err_t *err, const failure_row_t *row, const cha
     const char *message = err->message != NULL ? err->message : row->message;
     const char *body = mcp_rpc_error(id, row->rpc_code, message, rpc_data(err, pool), pool, &bytes);
     set_body(ret, body, bytes);
-    /* To a legacy client 404 means that its session is gone (digest 2.5). */
+    /* To a legacy client 404 means that its session is gone. */
     if (row->fail == MCP_FAIL_METHOD && era != NULL && !era->is_modern)
         ret->http = 200;
 }

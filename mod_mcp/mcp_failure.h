@@ -1,5 +1,5 @@
 /* The only mapping from an error to what a client sees: HTTP status, headers, JSON-RPC error or
- * in-band result (digest 1.7, 2.3, 3.8, 3.9).  Pure, thread-safe. */
+ * in-band result.  Pure, thread-safe. */
 #ifndef MCP_FAILURE_H
 #define MCP_FAILURE_H
 

@@ -130,7 +130,7 @@ static int send_refusal(post_t *post, const mcp_err_t *err, const char *id, cons
                : send_status(r, answer.http);
 }
 
-/* A refusal of the message itself: its sender is authenticated first, so that a bad token is 401 whatever the message (decisions 10.3). */
+/* A refusal of the message itself: its sender is authenticated first, so that a bad token is 401 whatever the message. */
 static int refuse(post_t *post, const mcp_err_t *err, const char *id, const mcp_era_t *era)
 {
     mcp_err_t unknown;

@@ -1,4 +1,4 @@
-/* The story of one POST, top to bottom (digest 1.1). */
+/* The story of one POST, top to bottom. */
 #ifndef MCP_HANDLER_H
 #define MCP_HANDLER_H
 

@@ -1,4 +1,4 @@
-/* Values of mirrored headers: the sentinel encoding of `Mcp-Name` and `Mcp-Param-*` (digest 1.4),
+/* Values of mirrored headers: the sentinel encoding of `Mcp-Name` and `Mcp-Param-*`,
  * and the `x-mcp-header` annotations of a tool's schema (1.5).  Second file of the room mcp_era. */
 #include "mcp_era.h"
 

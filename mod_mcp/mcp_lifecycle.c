@@ -23,7 +23,7 @@
 #define CONNECT_MS      10000
 #define EXTRA_SOCKETS   4 /* mod_http2 runs requests on threads of its own */
 
-/* Set once in child_init, read by the child's threads; the parent never sets it (anchors C2). */
+/* Set once in child_init, read by the child's threads; the parent never sets it. */
 static mcp_child_t the_child;
 static pid_t child_pid; /* 0: closed */
 static int is_threaded;
@@ -58,7 +58,7 @@ int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
 {
     (void)plog;
     (void)ptemp;
-    /* the first pass at start is a rehearsal in another process, perhaps (anchors C1) */
+    /* the first pass at start is a rehearsal in another process, perhaps */
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || !any_endpoint(server)) {
         return OK;
     }
@@ -100,7 +100,7 @@ static void close_child(void)
 }
 
 /* Runs before httpd destroys the child's pool and before OpenSSL's exit handlers. Under prefork this is on the stack of a signal handler, above
- * whatever was interrupted: nothing may be touched there, and the process ends anyway (anchors C5). */
+ * whatever was interrupted: nothing may be touched there, and the process ends anyway. */
 static apr_status_t teardown(void *unused)
 {
     (void)unused;
@@ -198,7 +198,7 @@ void mcp_lifecycle_child_init(apr_pool_t *pchild, server_rec *server)
         return;
     }
     memset(&err, 0, sizeof(err));
-    json_object_seed(0); /* from the system's entropy, in each child its own (anchors C19) */
+    json_object_seed(0); /* from the system's entropy, in each child its own */
     status = open_child(pchild, server, &err);
     if (status != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, status, server,
@@ -217,7 +217,7 @@ void mcp_lifecycle_child_init(apr_pool_t *pchild, server_rec *server)
 void mcp_lifecycle_child_stopping(apr_pool_t *pchild, int graceful)
 {
     (void)pchild;
-    /* prefork calls this from a signal handler, with graceful 0 even then (anchors C5) */
+    /* prefork calls this from a signal handler, with graceful 0 even then */
     if (is_threaded && !graceful && child_pid == getpid()) {
         mcp_link_shut(the_child.link); /* wakes requests that wait for policyd: the stop takes no longer for them */
     }

@@ -1,4 +1,4 @@
-/* From the configuration to a child's objects and back (anchors B8): nothing of ZeroMQ, curl, jansson or libsodium lives in the parent. */
+/* From the configuration to a child's objects and back: nothing of ZeroMQ, curl, jansson or libsodium lives in the parent. */
 #ifndef MCP_LIFECYCLE_H
 #define MCP_LIFECYCLE_H
 

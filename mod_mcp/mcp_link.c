@@ -39,7 +39,7 @@ typedef struct endpoint {
 } endpoint_t;
 
 struct mcp_link {
-    pid_t pid;       /* whose context this is: a fork's copy is silently dead (anchors C4) */
+    pid_t pid;       /* whose context this is: a fork's copy is silently dead */
     void *context;
     mcp_link_keys_t keys;
     int count;
@@ -232,8 +232,8 @@ apr_status_t mcp_link_create(const apr_array_header_t *endpoints, const mcp_link
         return unavailable(err, pool, "no ZeroMQ context");
     }
     (void)zmq_ctx_set(link->context, ZMQ_IO_THREADS, 1);
-    /* closed ones keep their slot until libzmq's reaper is done: all may be made anew at once */
-    (void)zmq_ctx_set(link->context, ZMQ_MAX_SOCKETS, 2 * link->max_sockets + 8);
+    /* closed ones keep their slot until libzmq's reaper is done with them, which a busy machine delays: ours is the other bound */
+    (void)zmq_ctx_set(link->context, ZMQ_MAX_SOCKETS, 2 * link->max_sockets + 1000);
     *ret = link;
     return APR_SUCCESS;
 }
@@ -311,7 +311,7 @@ static int set_options(void *socket, const mcp_link_keys_t *keys)
         int value;
     } rows[] = {
         {ZMQ_LINGER, 0},       /* closing never waits for a peer that is gone */
-        {ZMQ_IMMEDIATE, 1},    /* no question queues for a policyd that is not there (anchors C10) */
+        {ZMQ_IMMEDIATE, 1},    /* no question queues for a policyd that is not there */
         {ZMQ_SNDHWM, 8},       /* one question at a time: more would be a bug */
         {ZMQ_RCVHWM, 8},
         {ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS},

@@ -1,5 +1,5 @@
 /* Sockets to policyd: checkout, deadline, failover, ids. One object per child, made after fork; thread-safe. Only this room knows ZeroMQ in
- * the module (anchors B9). */
+ * the module. */
 #ifndef MCP_LINK_H
 #define MCP_LINK_H
 

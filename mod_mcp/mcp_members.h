@@ -1,4 +1,4 @@
-/* Every member of the configuration, once: struct, unset value and merge rule come from these lists (anchors B7).
+/* Every member of the configuration, once: struct, unset value and merge rule come from these lists.
  * X(type, name, unset, directive).  A member is merged by "inner if set, else outer"; members that don't fit stand in
  * mcp_config.h with their own rule. Defaults live in the getters. */
 #ifndef MCP_MEMBERS_H

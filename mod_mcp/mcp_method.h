@@ -1,4 +1,4 @@
-/* The methods of the protocol: which exist in which era, and what each answers (digest 2.4, 2.5, 3.5 to 3.8). */
+/* The methods of the protocol: which exist in which era, and what each answers. */
 #ifndef MCP_METHOD_H
 #define MCP_METHOD_H
 

@@ -1,4 +1,4 @@
-/* Browser origins: which may use an endpoint, and the CORS headers they need (digest 1.9). */
+/* Browser origins: which may use an endpoint, and the CORS headers they need. */
 #ifndef MCP_ORIGIN_H
 #define MCP_ORIGIN_H
 

@@ -11,7 +11,7 @@ typedef struct mcp_request {
     apr_array_header_t *headers; /* of const char *: "Name: value", no CR, LF or NUL */
     const char *body;         /* NULL: none */
     size_t body_bytes;
-    apr_array_header_t *extra_urls; /* of const char *: URL-valued parameters, guarded like url (decisions 6.1) */
+    apr_array_header_t *extra_urls; /* of const char *: URL-valued parameters, guarded like url */
     int is_idempotent;        /* may be sent again when nothing was answered */
 } mcp_request_t;
 

@@ -1,4 +1,4 @@
-/* From an upstream's HTTP response to the result of a tool call, shaped for the caller's revision (contract 7, digest 3.8, 2.6). Pure. */
+/* From an upstream's HTTP response to the result of a tool call, shaped for the caller's revision. Pure. */
 #ifndef MCP_RESULT_H
 #define MCP_RESULT_H
 

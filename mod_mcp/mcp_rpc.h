@@ -1,5 +1,5 @@
-/* JSON-RPC 2.0: strict reading of what a client posted, and the texts of answers
- * (specification digest 1.2, 1.8, 3.9).  Pure; memory from the pool given; thread-safe, but what
+/* JSON-RPC 2.0: strict reading of what a client posted, and the texts of answers.
+ * Pure; memory from the pool given; thread-safe, but what
  * hangs on one pool stays with the thread of that pool. */
 #ifndef MCP_RPC_H
 #define MCP_RPC_H

@@ -1,5 +1,5 @@
 /* Values that leave for a client and come back: cursors, legacy session ids.  Sealed with a key of
- * policyd's ring (decisions 2.6); each names its key and its purpose, and is opened by any child of
+ * policyd's ring; each names its key and its purpose, and is opened by any child of
  * any node.  mcp_hash_init() first; then thread-safe as long as nobody writes the ring. */
 #ifndef MCP_SEAL_H
 #define MCP_SEAL_H

@@ -26,7 +26,7 @@ typedef struct draft {
 
 /* May be sent again when nothing was answered. PUT and DELETE are idempotent by RFC 9110, yet a
  * second DELETE answers differently and a second PUT may overwrite what came between: only what
- * changes nothing is safe (decisions 6.3). */
+ * changes nothing is safe. */
 static int is_safe_to_resend(const char *method)
 {
     static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT"};
@@ -39,7 +39,7 @@ static int is_safe_to_resend(const char *method)
     return 0;
 }
 
-/* --- URL-valued parameters (decisions 6.1) -------------------------------- */
+/* --- URL-valued parameters -------------------------------- */
 
 static apr_status_t drop_json(void *data)
 {

@@ -1,4 +1,4 @@
-/* tools/list and the entry of tools/call (digest 3.5, 3.6, 3.8). */
+/* tools/list and the entry of tools/call. */
 #ifndef MCP_TOOLS_H
 #define MCP_TOOLS_H
 

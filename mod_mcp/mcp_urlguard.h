@@ -1,5 +1,5 @@
 /* The last check before anything is sent: does the substituted URL still belong to the operation
- * that was decided (contract 4, decisions 6.1 and 6.2)? Pure. */
+ * that was decided? Pure. */
 #ifndef MCP_URLGUARD_H
 #define MCP_URLGUARD_H
 

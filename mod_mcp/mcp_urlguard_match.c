@@ -1,6 +1,6 @@
 /* Templates against one reading of a URL. Specificity is the contract's: literals before
  * placeholders, left to right, a placeholder over several segments last, then required query
- * literals (decisions 6.2). */
+ * literals. */
 #include "mcp_urlguard_private.h"
 
 #include <string.h>

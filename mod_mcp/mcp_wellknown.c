@@ -11,7 +11,7 @@
 
 #define PREFIX "/.well-known/oauth-protected-resource"
 
-/* Scopes of basic use, not the catalogue of all (digest 5.2). */
+/* Scopes of basic use, not the catalogue of all. */
 static const char scopes[] = "[\"mcp:read\",\"mcp:tools\"]";
 
 /* The endpoint that a metadata path speaks of. The bare form speaks of the only endpoint, or of the first. */

@@ -1,4 +1,4 @@
-/* Metadata documents: protected resource metadata (RFC 9728, digest 5.2). */
+/* Metadata documents: protected resource metadata (RFC 9728). */
 #ifndef MCP_WELLKNOWN_H
 #define MCP_WELLKNOWN_H
 

@@ -1,4 +1,4 @@
-/* Handlers of the audit resource: the trail's query copy through every door (contract 8, 12). Job
+/* Handlers of the audit resource: the trail's query copy through every door. Job
  * lane. */
 #ifndef PD_OP_AUDIT_H
 #define PD_OP_AUDIT_H

@@ -1,8 +1,8 @@
 /* Handlers of the connections resource. A connection is {"connector": id,
  * "connector_slug","label","shared", "toolbox_only","variables","base","state"}, owner its member
  * or none when shared; `base` is the base URL with the variables filled in, `state` is `ready` or
- * `needs_reauth`. Keys: "label:LABEL" when shared, "own:MEMBER:LABEL" else (decisions 4.5). The
- * credential stands sealed beside it, bound to the connection's id and origin (decisions 6.6). */
+ * `needs_reauth`. Keys: "label:LABEL" when shared, "own:MEMBER:LABEL" else. The
+ * credential stands sealed beside it, bound to the connection's id and origin. */
 #ifndef PD_OP_CONNECTIONS_H
 #define PD_OP_CONNECTIONS_H
 

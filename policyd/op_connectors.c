@@ -248,7 +248,7 @@ static json_t *file_of_arguments(const pd_op_call_t *call)
     return file;
 }
 
-/* Whether a connection's credential still is for this scheme and this origin (decisions 6.6). */
+/* Whether a connection's credential still is for this scheme and this origin. */
 static int keeps_credential(const pd_op_call_t *call, const replacement_t *r,
                             const pd_object_t *connection, const char *base)
 {

@@ -1,4 +1,4 @@
-/* Handlers of the connectors resource (contract 5, 12); rows are in pd_ops.c.
+/* Handlers of the connectors resource; rows are in pd_ops.c.
  *
  * Objects.  Kind "connector", id "con_…", key "slug:SLUG": the normalised document of
  * pd_catalog.h. Kind "connector_summary", same id, no keys: what a list shows, so that listing

@@ -1,5 +1,4 @@
-/* Handlers of the roles resource, and the rule that nobody gives what they don't hold
- * (decisions 1.4). */
+/* Handlers of the roles resource, and the rule that nobody gives what they don't hold. */
 #ifndef PD_OP_ROLES_H
 #define PD_OP_ROLES_H
 

@@ -1,4 +1,4 @@
-/* From a token's hash or an admin peer to an actor: see pd_access.h.  Order of contract 3.1: grant, then member; whatever
+/* From a token's hash or an admin peer to an actor: see pd_access.h.  First the grant, then the member; whatever
  * can't be read denies. */
 #include "pd_access.h"
 

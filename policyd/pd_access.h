@@ -1,5 +1,5 @@
 /* Who asks: from a token's hash or a peer of the admin socket to an actor, by reading the store anew
- * each time (contract 3.1, decisions 1.1). Grants and members are never cached. */
+ * each time. Grants and members are never cached. */
 #ifndef PD_ACCESS_H
 #define PD_ACCESS_H
 
@@ -40,11 +40,11 @@ void pd_access_token(pd_core_t *core, const char *token_hash, mcp_surface_t surf
 void pd_access_peer(pd_core_t *core, long uid, pd_boot_t deadline, apr_pool_t *pool,
                     pd_access_fn *done, void *baton);
 
-/* Alternative key of a grant for the hash of its token (a hash of the hash, decisions 1.5). */
+/* Alternative key of a grant for the hash of its token (a hash of the hash). */
 const char *pd_access_token_key(const char *token_hash, apr_pool_t *pool);
 
 /* True when the actor's roles contain all permissions of `permissions` (NULL-terminated): nobody gives
- * what they don't hold (decisions 1.4). *ret_missing (may be NULL) names the first one lacking. */
+ * what they don't hold. *ret_missing (may be NULL) names the first one lacking. */
 int pd_actor_covers(const pd_actor_t *actor, const char *const *permissions, const char **ret_missing);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * `method` is an operation's unprefixed name ("members__create"), `params` its arguments.  `rpc.describe`
  * answers the registry.  One request of a connection runs at a time; the next line waits.
- * An error's `data` is {"code","message","hint"?,"audit"?} (decisions 10.1).  Loop's thread only. */
+ * An error's `data` is {"code","message","hint"?,"audit"?}.  Loop's thread only. */
 #ifndef PD_ADMIN_H
 #define PD_ADMIN_H
 

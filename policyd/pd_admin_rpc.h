@@ -1,5 +1,5 @@
 /* Lines of the admin socket as values: a request read and judged, answers built (JSON-RPC 2.0; an error's
- * `data` is {"code","message","hint"?,"audit"?}, decisions 10.1).  Pure. */
+ * `data` is {"code","message","hint"?,"audit"?}).  Pure. */
 #ifndef PD_ADMIN_RPC_H
 #define PD_ADMIN_RPC_H
 

@@ -1,6 +1,6 @@
 /* audit.db: the query copy of the trail, fed within a second by a thread of its own, readable by
  * the auditors' group.  One row an attempt; the documented view is `audit_trail` (doc/auditors.md).
- * A reader that holds a lock delays the copy, never a call (decisions 5.3). */
+ * A reader that holds a lock delays the copy, never a call. */
 #ifndef PD_AUDIT_H
 #define PD_AUDIT_H
 
@@ -33,7 +33,7 @@ void pd_audit_poke(pd_audit_t *audit);
  * be NULL): seq up to which it reaches. Any thread. */
 pd_status_t pd_audit_health(pd_audit_t *audit, int64_t *ret_position);
 
-/* Who a member is, for the erasable side table (decisions 5.7); email NULL erases. Queued, any
+/* Who a member is, for the erasable side table; email NULL erases. Queued, any
  * thread. */
 void pd_audit_member(pd_audit_t *audit, const char *member_id, const char *email, const char *name);
 

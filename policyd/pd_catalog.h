@@ -1,4 +1,4 @@
-/* Connectors: from a connector file (contract 12) to the normalised document that the store keeps,
+/* Connectors: from a connector file to the normalised document that the store keeps,
  * and from that document to the compiled form that views, plans and guards are made of. Pure but
  * for memory. */
 #ifndef PD_CATALOG_H
@@ -51,7 +51,7 @@ typedef struct pd_connector {
 } pd_connector_t;
 
 /* Judges a connector file and makes the normalised document: classification filled in, argument
- * names assigned (`arg`), object bodies flattened (decisions 7.1). file is not changed; *ret_doc:
+ * names assigned (`arg`), object bodies flattened. file is not changed; *ret_doc:
  * new reference. PD_E_INVALID with *fault, which names the JSON Pointer of the place and what to
  * change. Takes time in the order of 0.1 ms an operation: not for the loop's thread.
  * Thread-safe. */

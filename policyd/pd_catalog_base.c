@@ -1,5 +1,5 @@
 /* Base URLs of connectors: a template with variables, judged when the file comes and expanded for
- * each connection. Everything that reaches the host or port of an URL passes here (decisions 6.6).
+ * each connection. Everything that reaches the host or port of an URL passes here.
  * See pd_catalog.h. */
 #include "pd_catalog.h"
 

@@ -1,4 +1,4 @@
-/* The body of an operation, and the names of its arguments (decisions 7.1): object bodies lie flat
+/* The body of an operation, and the names of its arguments: object bodies lie flat
  * beside the parameters, clashes get a prefix that depends on nothing but the operation itself. */
 #include "pd_catalog.h"
 

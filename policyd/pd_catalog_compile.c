@@ -15,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define DEFAULT_TIMEOUT_MS 30000
-#define DEFAULT_MAX_BYTES (10 * 1024 * 1024) /* decisions 5.5 */
+#define DEFAULT_MAX_BYTES (10 * 1024 * 1024)
 
 /* --- the blob of an operation ----------------------------------------------------------- */
 

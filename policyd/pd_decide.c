@@ -1,4 +1,4 @@
-/* The decisions of contract 3 for httpd's questions: resolve, call.begin, call.note.  A call is decided in the written
+/* The decisions for httpd's questions: resolve, call.begin, call.note.  A call is decided in the written
  * order (grant, permission, visibility, scope), recorded, and only then answered; the first failing step denies.
  * "Allowed" is assigned in one place, decide(). */
 #include <stdlib.h>
@@ -143,7 +143,7 @@ void pd_on_resolve(pd_ask_t *ask)
 
 /* --- the record ---------------------------------------------------------------- */
 
-/* A name as it may be recorded: itself where it has the form of one, else its length and keyed hash (decisions 5.6). */
+/* A name as it may be recorded: itself where it has the form of one, else its length and keyed hash. */
 static const char *recorded_name(const pd_ask_t *ask, const char *name)
 {
     char tag[17];
@@ -249,7 +249,7 @@ static void record_tool(attempt_t *attempt)
     record_names(attempt);
 }
 
-/* --- the steps, in the order of contract 3 ---------------------------------------- */
+/* --- the steps, in their order ----------------------------------------------------- */
 
 static mcp_code_t step_permission(attempt_t *attempt)
 {
@@ -262,7 +262,7 @@ static mcp_code_t step_permission(attempt_t *attempt)
     return MCP_CODE_PERMISSION_DENIED;
 }
 
-/* Restrictions belong here, after ownership and classification (contract 3.3). */
+/* Restrictions belong here, after ownership and classification. */
 static mcp_code_t step_visibility(attempt_t *attempt)
 {
     const pd_snapshot_t *snapshot = attempt->ask->core->policy->snapshot;

@@ -1,5 +1,4 @@
-/* The message table: which kinds policyd serves, in which state of its life, up to which size, and by whom
- * (anchors B10).  Judging is pure: bytes in, a verdict out; sockets and answers are the bus's. */
+/* The message table: which kinds policyd serves, in which state of its life, up to which size, and by whom.  Judging is pure: bytes in, a verdict out; sockets and answers are the bus's. */
 #ifndef PD_DISPATCH_H
 #define PD_DISPATCH_H
 

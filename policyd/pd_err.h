@@ -29,7 +29,7 @@ typedef enum pd_status {
 
 const char *pd_status_text(pd_status_t status);
 
-/* Why an operation is refused, in the words its caller sees (decisions 10.1). */
+/* Why an operation is refused, in the words its caller sees. */
 typedef struct pd_fault {
     mcp_code_t code; /* MCP_CODE_NONE: no fault */
     char message[512];

@@ -1,4 +1,4 @@
-/* The one way an operation runs, whatever the door (contract 3, decisions 1.3, 4.6):
+/* The one way an operation runs, whatever the door:
  *
  *   judge: permission, secret doors, scope, size, schema     -> a refusal leaves one row
  *   write: begin durable -> unit with the audit id -> end durable -> answer
@@ -111,7 +111,7 @@ static size_t json_bytes(const json_t *value)
     return value != NULL ? json_dumpb(value, NULL, 0, JSON_COMPACT) : 0;
 }
 
-/* Names that the schema knows, as a JSON array; the rest is counted (contract 8). */
+/* Names that the schema knows, as a JSON array; the rest is counted. */
 static void record_arguments(invocation_t *inv)
 {
     json_t *names = json_array();
@@ -179,7 +179,7 @@ static void record_outcome(invocation_t *inv)
 }
 
 /* The row could not be written. What was only read is withheld, what was refused changed nothing; a
- * committed change must not be repeated blindly (decisions 5.4). */
+ * committed change must not be repeated blindly. */
 static void unrecorded(invocation_t *inv)
 {
     int is_committed = inv->begin_seq != 0 && inv->status == PD_OK;
@@ -262,7 +262,7 @@ static pd_status_t step_exists(pd_op_call_t *call)
     return pd_fault(&call->fault, MCP_CODE_UNKNOWN_TOOL, NULL, "There is no such operation.");
 }
 
-/* Before the scope: no scope cures a door (decisions 1.2). */
+/* Before the scope: no scope cures a door. */
 static pd_status_t step_door(pd_op_call_t *call)
 {
     const pd_op_t *op = call->op;
@@ -313,7 +313,7 @@ static pd_status_t step_schema(pd_op_call_t *call)
     return pd_ops_check(call->op, call->args, &call->fault);
 }
 
-/* The written order (contract 3); the first step that refuses ends it. */
+/* The written order; the first step that refuses ends it. */
 static pd_status_t judge(pd_op_call_t *call)
 {
     static pd_status_t (*const steps[])(pd_op_call_t *) = {
@@ -569,7 +569,7 @@ pd_status_t pd_invoke_refuse(pd_core_t *core, const pd_op_t *op, const pd_actor_
 /* --- op.invoke ------------------------------------------------------------------- */
 
 /* A name that is no operation, as it may be recorded: itself where it has the form of a tool's
- * name, else its length and keyed hash (decisions 5.6). */
+ * name, else its length and keyed hash. */
 static const char *recorded_name(const pd_ask_t *ask, const char *name)
 {
     const struct pd_policy *policy = ask->core->policy;

@@ -1,4 +1,4 @@
-/* The ring of keys for values that clients carry (decisions 2.6): kept sealed in the store, so that every policyd on it hands out
+/* The ring of keys for values that clients carry: kept sealed in the store, so that every policyd on it hands out
  * the same ones. A new key is made after PD_KEY_DAYS and is accepted at once, but becomes the current one only PD_KEY_STAGE_S later, when
  * every child has asked for the ring again (mcp_ask_ring() does each hour): nobody seals with what another does not know yet. The previous
  * one stays accepted. Loop's thread only. */

@@ -1,5 +1,5 @@
 /* The operation registry: every control-plane operation is one row here and one handler in op_*.c,
- * and is reachable through every door from that row alone (contract 2, decisions 4.3). */
+ * and is reachable through every door from that row alone. */
 #ifndef PD_OPS_H
 #define PD_OPS_H
 
@@ -18,7 +18,7 @@ typedef struct pd_op_call {
     pd_tx_t *tx;        /* loop and write lanes; job lane too when the row says needs_tx */
     apr_pool_t *pool;
     pd_boot_t deadline;
-    const char *first_resource; /* of the first endpoint a child named, or NULL (contract 12) */
+    const char *first_resource; /* of the first endpoint a child named, or NULL */
     json_t *result;      /* out: object, owned by the call */
     pd_fault_t fault;    /* out: why not */
     const char *detail;  /* out, may stay NULL: for the audit row (ids, revisions; no secrets) */
@@ -81,7 +81,7 @@ int pd_ops_knows(const pd_op_t *op, const char *name);
 typedef void pd_invoke_fn(const pd_op_call_t *call, const char *audit_id, void *baton);
 
 /* Runs an operation for an actor, whatever the door: permission, scope (MCP and REST only), secret
- * doors, size, schema; for writes audit begin, commit with the audit id, audit end (decisions 4.6);
+ * doors, size, schema; for writes audit begin, commit with the audit id, audit end;
  * for reads one record after. A denial leaves one `denied` row. done is called once, with
  * call->fault.code set on refusal. args, actor and trace_id are borrowed until done is called,
  * which may let them and `pool` go. done may run before this returns. What it wants to keep of

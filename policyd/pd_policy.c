@@ -12,7 +12,7 @@
 #include "pd_snapshot.h"
 #include "pd_view.h"
 
-#define POLL_S      5 /* how often a change made elsewhere is looked for (decisions 4.1) */
+#define POLL_S      5 /* how often a change made elsewhere is looked for */
 #define BLOBS_S     15
 #define DEADLINE_MS 10000
 #define MEMBER_PAGE 500

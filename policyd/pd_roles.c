@@ -18,7 +18,7 @@ static const char *const extra_permissions[] = {
     "connection:admin",    /* shared connections, and those of other members */
     "connection:read_all", /* sees the connections of other members */
     "grant:read_all",      /* sees the grants of other members */
-    "tool:execute",        /* the MCP endpoint at all (contract 3.2) */
+    "tool:execute",        /* the MCP endpoint at all */
     "usage:read",          /* counts of calls by member and tool */
 };
 

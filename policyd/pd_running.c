@@ -585,7 +585,7 @@ void pd_on_child_beat(pd_ask_t *ask)
                                 json_sprintf("%llu", (unsigned long long)core->generation)));
 }
 
-/* A control-plane change whose policyd stopped between its commit and its end (decisions 4.6): the policy store holds the audit id
+/* A control-plane change whose policyd stopped between its commit and its end: the policy store holds the audit id
  * beside the revision when it happened. */
 typedef struct recovery {
     pd_core_t *core;

@@ -1,6 +1,6 @@
 /* Attempts that have begun and not ended: who runs them, until when, and what their end repeats.  The table is rebuilt from the
  * trail at start; a child that misses its beats, a call that its child does not know, and a deadline that passed end as
- * `interrupted` (decisions 5.1).  Loop's thread only. */
+ * `interrupted`.  Loop's thread only. */
 #ifndef PD_RUNNING_H
 #define PD_RUNNING_H
 
@@ -35,7 +35,7 @@ void pd_running_child(pd_running_t *running, const char *child, const pd_running
 /* 1 when the child has said hello and is remembered: its caps are known. */
 int pd_running_knows(const pd_running_t *running, const char *child);
 /* Takes a place for one more call of this child on this connection: NONE, or OVERLOADED or RATE_LIMITED
- * where there is none (decisions 6.4). The place goes over to the attempt with pd_running_add(); a
+ * where there is none. The place goes over to the attempt with pd_running_add(); a
  * begin that is not recorded gives it back. */
 mcp_code_t pd_running_enter(pd_running_t *running, const char *child, const char *connection_id,
                             pd_running_place_t *ret);

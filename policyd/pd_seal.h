@@ -1,5 +1,5 @@
 /* Credentials at rest: sealed under the master key with the connection's id and origin as
- * associated data (decisions 6.6), so that a sealed blob moved to another connection or origin
+ * associated data, so that a sealed blob moved to another connection or origin
  * does not open. */
 #ifndef PD_SEAL_H
 #define PD_SEAL_H

@@ -1,5 +1,5 @@
 /* The snapshot: catalog, connections and settings of one revision, immutable once it is in force.  Parts are shared between
- * snapshots by reference; a change rebuilds its part and the indices (decisions 4.4).  Grants, members and tokens are not in it.
+ * snapshots by reference; a change rebuilds its part and the indices.  Grants, members and tokens are not in it.
  * Loop's thread only. */
 #ifndef PD_SNAPSHOT_H
 #define PD_SNAPSHOT_H

@@ -5,7 +5,7 @@
  * alternative unique keys ("email:ada@example.com", "token:…", "label:notion-legal"); a key belongs
  * to one object of the kind.  Sealed secrets stand apart from documents.  Every commit that changed
  * something raises the store's policy revision by one and notes which objects it touched, so that
- * any policyd on the same store can follow (decisions 4.1).
+ * any policyd on the same store can follow.
  *
  * Every call is submit + completion: a unit of work is handed over with a deadline, runs on a
  * thread of the store inside one transaction, and its completion is called on the loop's thread.
@@ -114,13 +114,13 @@ typedef struct pd_change {
     const char *id;
 } pd_change_t;
 pd_status_t pd_tx_changes(pd_tx_t *tx, int64_t revision, apr_array_header_t **ret);
-/* Stores the audit id of the control-plane change beside the new revision (decisions 4.6). */
+/* Stores the audit id of the control-plane change beside the new revision. */
 void pd_tx_audit(pd_tx_t *tx, const char *audit_id);
 /* The revision that a control-plane change of this audit id made, or PD_E_NOT_FOUND: tells recovery
  * whether the change that an open attempt announced was committed. */
 pd_status_t pd_tx_audit_find(pd_tx_t *tx, const char *audit_id, int64_t *ret_revision);
 
-/* Grant, its member and the policy revision in one statement (contract 3.1): the hot path.
+/* Grant, its member and the policy revision in one statement: the hot path.
  * token_key: alternative key of the grant. PD_E_NOT_FOUND when there is none; *ret_member may be
  * NULL when the member is gone. The two documents may be shared with later units: read only. */
 pd_status_t pd_tx_grant(pd_tx_t *tx, const char *token_key, pd_object_t **ret_grant,

@@ -32,7 +32,7 @@ static const char *const sql[PD_SQL_COUNT] = {
                                           " ORDER BY o.id LIMIT ?3",
     [PD_SQL_LIST_OWNER] = "SELECT " OBJECT("o") " FROM object o WHERE o.kind = ?1 AND o.id > ?2"
                                                 " AND o.owner = ?4 ORDER BY o.id LIMIT ?3",
-    /* One statement, one snapshot: no revoke can slip between the three (contract 3.1). */
+    /* One statement, one snapshot: no revoke can slip between the three. */
     [PD_SQL_GRANT] = "SELECT " OBJECT("g") "," OBJECT(
         "m") ", p.revision FROM policy p"
              " JOIN key k ON k.kind = 'grant' AND k.key = ?1 JOIN object g ON g.n = k.n"

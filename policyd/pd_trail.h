@@ -1,4 +1,4 @@
-/* The append-only trail of attempts (contract 8, decisions 5): trail.db, private to policyd.
+/* The append-only trail of attempts: trail.db, private to policyd.
  *
  * Two kinds of record, begin and end, numbered (chain, seq) by policyd's own writer.  An audit id is the
  * text "CHAIN-SEQ" of the record that opened the attempt (its begin, or its lone end).  Records are

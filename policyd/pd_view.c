@@ -98,7 +98,7 @@ static pd_status_t text_of(json_t *value, apr_pool_t *pool, const char **ret, si
     return PD_OK;
 }
 
-/* Our own hints, from the classification (decisions 7.3). */
+/* Our own hints, from the classification. */
 static json_t *annotations(const pd_operation_t *operation)
 {
     static const char *const idempotent[] = {"GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "PUT",

@@ -1,6 +1,6 @@
 /* Tool views and guards: what a caller may see and what his URLs are judged by, as blobs (PROTOCOL.md, Blobs).
  * Chunks belong to a connection and a rung, manifests to a policy class; both are made once and shared by all members of the
- * class (decisions 3.2). Loop's thread only. */
+ * class. Loop's thread only. */
 #ifndef PD_VIEW_H
 #define PD_VIEW_H
 

@@ -55,7 +55,7 @@ mcp_wire_status_t mcp_unseal_bytes(const unsigned char key[MCP_KEY_BYTES], const
                                    const void *ad, size_t ad_bytes, const void *sealed, size_t bytes,
                                    unsigned char *out, size_t size);
 
-/* Hash of a bearer token as it travels on the link (decisions 1.5): hex. */
+/* Hash of a bearer token as it travels on the link: hex. */
 void mcp_token_hash(const char *token, size_t bytes, char out[MCP_DIGEST_HEX + 1]);
 
 #endif

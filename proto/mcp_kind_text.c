@@ -46,7 +46,7 @@ static const text_row_t scopes[] = {{MCP_SCOPE_READ, "mcp:read"},
                                     {MCP_SCOPE_DESTRUCTIVE, "mcp:destructive"},
                                     {MCP_SCOPE_TOOLS, "mcp:tools"}};
 
-/* Methods whose classification is not the default (decisions 7.3). */
+/* Methods whose classification is not the default. */
 static const struct {
     const char *method;
     mcp_class_t klass;

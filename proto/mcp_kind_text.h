@@ -35,14 +35,14 @@ const char *mcp_class_text(mcp_class_t klass);
 unsigned mcp_scope_from_text(const char *text);
 /* Text of exactly one bit, or NULL. */
 const char *mcp_scope_text(unsigned bit);
-/* Adds the rungs below each rung held (contract 3.4). */
+/* Adds the rungs below each rung held. */
 unsigned mcp_scope_close(unsigned scopes);
 /* The rung that a classification needs; FORBIDDEN and NONE need one that nobody has (0x80000000). */
 unsigned mcp_scope_of_class(mcp_class_t klass);
 /* Writes the space-separated scopes of the set, ladder first, into buf (64 bytes suffice). */
 void mcp_scope_list(unsigned scopes, char *buf, size_t size);
 
-/* Classification of an HTTP method where the catalog says nothing (decisions 7.3). */
+/* Classification of an HTTP method where the catalog says nothing. */
 mcp_class_t mcp_class_of_method(const char *method);
 
 const char *mcp_status_text(mcp_wire_status_t status);

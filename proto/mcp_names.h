@@ -1,5 +1,5 @@
 /* Name rules that both programs share: account labels, slugs, advertised tool names with the
- * hashed cut (contract 2, decisions 7.1), argument names.  Pure, thread-safe. */
+ * hashed cut, argument names.  Pure, thread-safe. */
 #ifndef MCP_NAMES_H
 #define MCP_NAMES_H
 

@@ -72,7 +72,7 @@ typedef enum mcp_kind {
 #define MCP_MAX_BLOB_BYTES   (64u * 1024 * 1024)
 #define MCP_MAX_DEPTH        64  /* nesting of any JSON that either side reads */
 #define MCP_MAX_VALUES       100000 /* values of a JSON text from a client or an upstream that is made a tree */
-#define MCP_MAX_ARG_NAMES    64  /* names a call.begin may carry (decisions 5.6) */
+#define MCP_MAX_ARG_NAMES    64  /* names a call.begin may carry */
 #define MCP_MAX_ARG_NAME     64  /* bytes of one of them */
 #define MCP_MAX_TOOL_NAME    64  /* bytes of an advertised name */
 #define MCP_MAX_REQUESTED    256 /* bytes of a name as a caller sent it */
@@ -184,7 +184,7 @@ typedef enum mcp_class {
 } mcp_class_t;
 
 /* Scopes as a bit set.  The ladder read < write < destructive is closed
- * downwards by mcp_scope_close(); `tools` stands beside it (contract 3.4). */
+ * downwards by mcp_scope_close(); `tools` stands beside it. */
 #define MCP_SCOPE_READ        0x1u
 #define MCP_SCOPE_WRITE       0x2u
 #define MCP_SCOPE_DESTRUCTIVE 0x4u

@@ -1,4 +1,4 @@
-/* Regular expressions with limits, over PCRE2 used directly (decisions 6.9).
+/* Regular expressions with limits, over PCRE2 used directly.
  * Compiled ones are immutable and thread-safe to match.
  *
  * PCRE2's own match limit counts anew at every start position and does not count

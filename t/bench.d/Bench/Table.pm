@@ -27,7 +27,7 @@ sub text {
         @{$machine}{qw(cores cflags connections rounds seconds)};
     my @programs = qw(gateway policyd plain upstream wrk);
     $text .= table(
-        ['', 'gateway /s', 'other /s', 'ratio', 'goal', 'p50 ms', 'other p50'],
+        ['', 'gateway /s', 'other /s', 'ratio', 'goal', 'ratio by CPU', 'p50 ms', 'other p50'],
         map {
             my $row = $_;
             [
@@ -35,6 +35,7 @@ sub text {
                 (map { grouped($row->{$_}{per_second}) } qw(ours other)),
                 sprintf('%.2f', $row->{ratio}),
                 defined $row->{budget} ? sprintf('%.1f', $row->{budget}) : '',
+                sprintf('%.2f', $row->{cpu_ratio}),
                 map { sprintf '%.2f', $row->{$_}{p50_us} / 1000 } qw(ours other)
             ]
         } @{ $result->{rows} }
