@@ -13,8 +13,8 @@
 #include "mcp_config.h"
 #include "mcp_status.h"
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0"
+#ifndef MCP_RELEASE
+#define MCP_RELEASE "0"
 #endif
 
 #define IDLE_PER_ORIGIN 32
@@ -67,7 +67,7 @@ int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                      "MCP0203: no shared memory for counters: server-status shows none");
     }
-    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server, "MCP0201: mod_mcp/" PACKAGE_VERSION " configured");
+    ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, server, "MCP0201: mod_mcp/" MCP_RELEASE " configured");
     return OK;
 }
 

@@ -83,7 +83,7 @@ sub memory_kib {
     my ($pid, $name) = @_;
     my ($kib) = (MCP::Root::slurp("/proc/$pid/status") || q()) =~ /^\Q$name\E:\s+(\d+) kB$/m;
     die "process $pid tells no $name\n" if !defined $kib;
-    return $kib;
+    return $kib + 0;
 }
 
 # --- numbers -------------------------------------------------------------------

@@ -54,7 +54,7 @@ sub text {
                     $name,
                     (map { defined $cpu->{$_} ? grouped($cpu->{$_}) : '' } @programs),
                     grouped($sum),
-                    sprintf('%.0f %%', 100 * $row->{$side}{foreign})
+                    sprintf('%.0f %%', 100 * ($row->{$side}{foreign} > 0 ? $row->{$side}{foreign} : 0))
                 ]
             } (['ours', $row->{name}], ['other', $row->{against}])
         } @{ $result->{rows} }
@@ -67,6 +67,7 @@ sub text {
     ) if %$link;
     $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
     my @stops = @{ $result->{memory} };
+    return $text . busy($result) if !@stops;
     my @names = sort keys %{ $stops[0]{kib} };
     $text .= table(['resident after calls, MiB', @names],
         map { my $stop = $_; [grouped($stop->{calls}), map { mib($stop->{kib}{$_}) } @names] } @stops);
@@ -75,7 +76,16 @@ sub text {
         $text .= table(['', @names], ['growth, KiB', map { grouped($stops[-1]{kib}{$_} - $stops[0]{kib}{$_}) } @names])
             =~ s/\A.*\n.*\n//r;
     }
-    return $text;
+    return $text . busy($result);
+}
+
+# Other programs take from the side that waits for the disk what they cannot take from the one that never waits.
+sub busy {
+    my ($result) = @_;
+    my ($most) = sort { $b <=> $a } map { ($_->{ours}{foreign}, $_->{other}{foreign}) } @{ $result->{rows} };
+    return q() if !defined $most || $most < 0.1;
+    return sprintf "The machine was busy: other programs took up to %.0f %% of its CPU time. Trust the ratio by CPU.\n",
+        100 * $most;
 }
 
 1;
