@@ -17,7 +17,7 @@ find(
             return if $File::Find::name eq $root;
             my $path = substr $File::Find::name, length($root) + 1;
             if (-d $File::Find::name
-                && $path =~ m{^(?:\.git|autom4te\.cache|build-aux|m4|build|run|bench|fuzz)$|(?:^|/)(?:node_modules|\.deps|\.libs)$|^t/fuzz/corpus$|^proto/vectors$})
+                && $path =~ m{^(?:\.git|autom4te\.cache|build-aux|m4|build|_build|_inst|run|bench|fuzz)$|(?:^|/)(?:node_modules|\.deps|\.libs)$|^t/fuzz/corpus$|^proto/vectors$})
             {
                 $File::Find::prune = 1;
                 return;
