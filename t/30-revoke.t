@@ -16,12 +16,18 @@ use constant CLIENTS => 50;
 my $stack = MCP::Stack->new(
     webdav => 0,
     server => <<'EOF'
-StartServers 2
-ServerLimit 2
-ThreadsPerChild 32
-MaxRequestWorkers 64
-MinSpareThreads 1
-MaxSpareThreads 64
+<IfModule !mpm_prefork_module>
+    StartServers 2
+    ServerLimit 2
+    ThreadsPerChild 32
+    MaxRequestWorkers 64
+    MinSpareThreads 1
+    MaxSpareThreads 64
+</IfModule>
+<IfModule mpm_prefork_module>
+    StartServers 64
+    MaxRequestWorkers 64
+</IfModule>
 MaxKeepAliveRequests 0
 MCPMaxCalls 256
 MCPPolicyTimeout 20s

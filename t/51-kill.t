@@ -22,12 +22,18 @@ my $stack = MCP::Stack->new(
     webdav    => 0,
     log_level => 'info',
     server    => <<'EOF'
-StartServers 2
-ServerLimit 4
-ThreadsPerChild 12
-MaxRequestWorkers 48
-MinSpareThreads 12
-MaxSpareThreads 48
+<IfModule !mpm_prefork_module>
+    StartServers 2
+    ServerLimit 4
+    ThreadsPerChild 12
+    MaxRequestWorkers 48
+    MinSpareThreads 12
+    MaxSpareThreads 48
+</IfModule>
+<IfModule mpm_prefork_module>
+    StartServers 24
+    MaxRequestWorkers 64
+</IfModule>
 MaxKeepAliveRequests 0
 MCPMaxCalls 96
 MCPPolicyTimeout 2s
