@@ -8,9 +8,9 @@
 
 #include <apr_strings.h>
 
-#define MAX_FROZEN 1024 /* frozen keys of one entry */
+#define MAX_PLACES 1024 /* frozen keys of one entry, and as many defaults */
 
-/* A frozen key as the path of names that leads to its place. */
+/* A frozen or default key as the path of names that leads to its place. */
 typedef struct place {
     const char *tokens[MCP_MAX_DEPTH];
     size_t count;
@@ -136,20 +136,20 @@ static int read_place(const char *key, const json_t *value, apr_pool_t *pool, pl
     return 0;
 }
 
-static apr_status_t read_places(const json_t *frozen, apr_pool_t *pool, place_t **ret,
+static apr_status_t read_places(const json_t *keys, apr_pool_t *pool, place_t **ret,
                                 size_t *ret_count, mcp_err_t *err)
 {
-    size_t count = json_object_size(frozen);
+    size_t count = json_object_size(keys);
     size_t used = 0;
     place_t *places;
 
-    if (frozen != NULL &&
-        (!json_is_object(frozen) || count > MAX_FROZEN || !is_shallow(frozen, MCP_MAX_DEPTH))) {
+    if (keys != NULL &&
+        (!json_is_object(keys) || count > MAX_PLACES || !is_shallow(keys, MCP_MAX_DEPTH))) {
         return bad_definition(pool, err);
     }
     places = apr_palloc(pool, (count + 1) * sizeof(*places));
-    for (void *at = count > 0 ? json_object_iter(iterable(frozen)) : NULL; at != NULL;
-         at = json_object_iter_next(iterable(frozen), at)) {
+    for (void *at = count > 0 ? json_object_iter(iterable(keys)) : NULL; at != NULL;
+         at = json_object_iter_next(iterable(keys), at)) {
         if (read_place(json_object_iter_key(at), json_object_iter_value(at), pool, &places[used]) !=
             0) {
             return bad_definition(pool, err);
@@ -231,8 +231,8 @@ static int fits(const json_t *container, const char *token)
            (json_is_array(container) && (index_of(token) >= 0 || strcmp(token, "-") == 0));
 }
 
-/* Walks to the place's parent. What a caller put in the way (a string where the frozen key needs an
- * object) is replaced, so that it can't keep the frozen value out. */
+/* Walks to the place's parent. What stands in the way (a caller's string where the frozen key needs
+ * an object) is replaced, so that it can't keep the frozen value out. */
 static json_t *parent_for(json_t *root, const place_t *place)
 {
     json_t *at = root;
@@ -269,8 +269,7 @@ static int put_at(json_t *root, const place_t *place)
     return set_child(parent, last, json_deep_copy(place->value));
 }
 
-/* Shallow places first: a deeper frozen key refines a frozen object around it, whatever order they
- * stand in. */
+/* Shallow places first: a deeper key refines an object around it, whatever order they stand in. */
 static int put_all(json_t *root, const place_t *places, size_t count)
 {
     for (size_t depth = 1; depth <= MCP_MAX_DEPTH; ++depth) {
@@ -320,7 +319,9 @@ apr_status_t mcp_args_merge(const json_t *defaults, const json_t *caller, const 
                             apr_pool_t *pool, json_t **ret, mcp_err_t *err)
 {
     place_t *places = NULL;
+    place_t *fills = NULL;
     size_t count = 0;
+    size_t fill_count = 0;
     json_t *own = NULL;
     json_t *merged;
     apr_status_t status = read_places(frozen, pool, &places, &count, err);
@@ -328,17 +329,24 @@ apr_status_t mcp_args_merge(const json_t *defaults, const json_t *caller, const 
     if (status == APR_SUCCESS) {
         status = stripped(caller, places, count, pool, &own, err);
     }
+    if (status == APR_SUCCESS) {
+        status = read_places(defaults, pool, &fills, &fill_count, err);
+    }
     if (status != APR_SUCCESS) {
         return status;
     }
-    if (defaults != NULL && (!json_is_object(defaults) || !is_shallow(defaults, MCP_MAX_DEPTH))) {
-        return bad_definition(pool, err);
-    }
-    merged = defaults != NULL ? json_deep_copy(defaults) : json_object();
+    merged = json_object();
     if (merged == NULL) {
         return no_memory(pool, err);
     }
     apr_pool_cleanup_register(pool, merged, drop_json, apr_pool_cleanup_null);
+    if (put_all(merged, fills, fill_count) != 0) {
+        return bad_definition(pool, err);
+    }
+    /* The depths of both are checked before the merge recurses, the sum's after it. */
+    if (!is_shallow(merged, MCP_MAX_DEPTH)) {
+        return bad_definition(pool, err);
+    }
     if (merge_into(merged, own) != 0) {
         return no_memory(pool, err);
     }
@@ -349,6 +357,68 @@ apr_status_t mcp_args_merge(const json_t *defaults, const json_t *caller, const 
                            "The arguments can't be combined with this tool's own values.");
     }
     *ret = merged;
+    return APR_SUCCESS;
+}
+
+/* The name that an argument gets, or NULL where the gateway consumes it. */
+static const char *name_after(const json_t *rename, const char *key)
+{
+    const json_t *to = json_object_get(rename, key);
+
+    return to == NULL ? key : json_string_value(to);
+}
+
+static int is_rename(const json_t *rename)
+{
+    if (rename != NULL && (!json_is_object(rename) || json_object_size(rename) > MAX_PLACES)) {
+        return 0;
+    }
+    for (void *at = rename != NULL ? json_object_iter(iterable(rename)) : NULL; at != NULL;
+         at = json_object_iter_next(iterable(rename), at)) {
+        const json_t *to = json_object_iter_value(at);
+
+        if (!json_is_null(to) && !json_is_string(to)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+apr_status_t mcp_args_rename(const json_t *caller, const json_t *rename, apr_pool_t *pool,
+                             json_t **ret, mcp_err_t *err)
+{
+    json_t *own = NULL;
+    json_t *renamed;
+    apr_status_t status;
+
+    if (!is_rename(rename)) {
+        return bad_definition(pool, err);
+    }
+    status = stripped(caller, NULL, 0, pool, &own, err);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    renamed = json_object();
+    if (renamed == NULL) {
+        return no_memory(pool, err);
+    }
+    apr_pool_cleanup_register(pool, renamed, drop_json, apr_pool_cleanup_null);
+    for (void *at = json_object_iter(own); at != NULL; at = json_object_iter_next(own, at)) {
+        const char *name = name_after(rename, json_object_iter_key(at));
+
+        if (name == NULL) {
+            continue;
+        }
+        if (json_object_get(renamed, name) != NULL) {
+            return mcp_err_set(err, pool, MCP_FAIL_TOOL, MCP_CODE_INVALID_ARGUMENTS,
+                               "Send the arguments that the tool's input schema names.",
+                               "Two arguments stand for the same parameter.");
+        }
+        if (json_object_set_new(renamed, name, json_incref(json_object_iter_value(at))) != 0) {
+            return no_memory(pool, err);
+        }
+    }
+    *ret = renamed;
     return APR_SUCCESS;
 }
 

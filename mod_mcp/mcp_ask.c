@@ -23,6 +23,7 @@
 #define OFFER_MS      1000 /* how long one offer of an outcome waits: a policyd that died with it in hand does not answer */
 #define RING_MAX_MS   3600000 /* policyd makes a key the current one only after all children had twice the time to hear of it */
 #define AUDIT_BYTES   (MCP_MAX_ID + 1)
+#define ENVELOPE_BYTES 8192 /* of op.invoke, around the arguments */
 
 struct mcp_ask {
     mcp_link_t *link;
@@ -32,6 +33,7 @@ struct mcp_ask {
     uint64_t generation;   /* 0: hello is due */
     mcp_ring_t ring;
     int64_t greeted_ms;    /* when the ring came */
+    char texts[MCP_HELLO_TEXTS][MCP_DIGEST_HEX + 1]; /* of the last hello; "": not said */
     int64_t last_beat_ms;  /* 0: never */
     int is_beating;
     int running_count;
@@ -130,6 +132,19 @@ static apr_status_t not_understood(mcp_err_t *err, apr_pool_t *pool, const char 
     return MCP_STATUS_REFUSED;
 }
 
+/* Takes over what hello's answer says beside the ring. The mutex is held. */
+static void keep_texts(mcp_ask_t *ask, const json_t *body)
+{
+    static const char *const names[MCP_HELLO_TEXTS] = {"routes", "openapi", "control_prefix"};
+    size_t i;
+
+    for (i = 0; i < MCP_HELLO_TEXTS; i++) {
+        const char *text = mcp_json_str(body, names[i]);
+
+        (void)apr_cpystrn(ask->texts[i], text != NULL ? text : "", sizeof(ask->texts[i]));
+    }
+}
+
 /* Hello at `endpoint` (-1: any). The generation of the policyd that answered, and where. */
 static apr_status_t hello(mcp_ask_t *ask, int endpoint, int64_t budget_ms, apr_pool_t *pool,
                           uint64_t *ret_generation, int *ret_endpoint, mcp_err_t *err)
@@ -159,6 +174,7 @@ static apr_status_t hello(mcp_ask_t *ask, int endpoint, int64_t budget_ms, apr_p
     ask->generation = reply.frame.generation;
     ask->ring = ring;
     ask->greeted_ms = now_ms();
+    keep_texts(ask, reply.body);
     (void)pthread_mutex_unlock(&ask->mutex);
     mcp_wipe(&ring, sizeof(ring));
     *ret_generation = reply.frame.generation;
@@ -177,10 +193,10 @@ static void forget_generation(mcp_ask_t *ask, uint64_t generation)
 }
 
 /* One question with the generation of the day; after hello_required says hello to the policyd that asked for it and asks it once more,
- * which is safe for every kind. */
-static apr_status_t question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
-                             int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
-                             mcp_err_t *err)
+ * which is safe for every kind. ret_was_sent (may be NULL): an answer may be missing to what was done. */
+static apr_status_t question_sent(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
+                                  int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
+                                  int *ret_was_sent, mcp_err_t *err)
 {
     int64_t until_ms = now_ms() + budget_ms;
     apr_status_t status = APR_SUCCESS;
@@ -194,7 +210,7 @@ static apr_status_t question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body
         }
         if (status == APR_SUCCESS) {
             status = mcp_link_ask(ask->link, kind, body, generation, endpoint, until_ms - now_ms(), pool,
-                                  ret, NULL, err);
+                                  ret, ret_was_sent, err);
         }
         if (status != APR_SUCCESS || (ret->frame.flags & MCP_FLAG_ERROR) == 0 ||
             mcp_code_from_text(mcp_json_str(ret->body, "code")) != MCP_CODE_HELLO_REQUIRED) {
@@ -202,8 +218,18 @@ static apr_status_t question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body
         }
         forget_generation(ask, generation);
         endpoint = ret->endpoint;
+        if (ret_was_sent != NULL) {
+            *ret_was_sent = 0; /* nothing was recorded */
+        }
     }
     return not_understood(err, pool, "policyd restarts again and again");
+}
+
+static apr_status_t question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
+                             int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
+                             mcp_err_t *err)
+{
+    return question_sent(ask, kind, body, endpoint, budget_ms, pool, ret, NULL, err);
 }
 
 typedef enum ring_state { RING_NONE, RING_OLD, RING_FRESH } ring_state_t;
@@ -240,6 +266,30 @@ apr_status_t mcp_ask_ring(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, m
     (void)pthread_mutex_lock(&ask->mutex);
     *ret = ask->ring;
     (void)pthread_mutex_unlock(&ask->mutex);
+    return APR_SUCCESS;
+}
+
+apr_status_t mcp_ask_hello_text(mcp_ask_t *ask, mcp_hello_text_t which, int64_t budget_ms,
+                                apr_pool_t *pool, const char **ret, mcp_err_t *err)
+{
+    const char *text;
+
+    if (known_generation(ask) == 0) {
+        uint64_t generation = 0;
+        int endpoint = -1;
+        apr_status_t status = hello(ask, endpoint, budget_ms, pool, &generation, &endpoint, err);
+
+        if (status != APR_SUCCESS) {
+            return status;
+        }
+    }
+    (void)pthread_mutex_lock(&ask->mutex);
+    text = apr_pstrdup(pool, ask->texts[which]);
+    (void)pthread_mutex_unlock(&ask->mutex);
+    if (text[0] == '\0') {
+        return not_understood(err, pool, "this policyd has no route table: it is older than this module");
+    }
+    *ret = text;
     return APR_SUCCESS;
 }
 
@@ -520,6 +570,9 @@ apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attem
     if (attempt->trace_id != NULL) {
         json_object_set_new(body, "trace_id", json_string(attempt->trace_id));
     }
+    if (attempt->connection != NULL) {
+        json_object_set_new(body, "connection", json_string(attempt->connection));
+    }
     status = question(ask, MCP_KIND_CALL_BEGIN, body, -1, budget_ms, pool, &reply, err);
     json_decref(body);
     if (status != APR_SUCCESS) {
@@ -534,6 +587,19 @@ apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attem
     ret->began = now_us();
     denied = json_object_get(reply.body, "denied");
     ret->plan = json_object_get(reply.body, "plan");
+    if (ret->plan != NULL) {
+        /* registered after the body's own cleanup, so it runs before it */
+        apr_pool_cleanup_register(pool, ret->plan, wipe_plan, apr_pool_cleanup_null);
+    }
+    ret->choose = denied == NULL && ret->plan == NULL ? mcp_json_str(reply.body, "choose") : NULL;
+    if (ret->choose != NULL) {
+        return attempt->connection == NULL
+                   ? APR_SUCCESS
+                   : not_understood(err, pool, "policyd asks for a choice that it was given");
+    }
+    if (ret->audit == NULL) {
+        return not_understood(err, pool, "policyd decided and names no record");
+    }
     if (denied != NULL) {
         take_denial(denied, ret->audit, attempt->tool, pool, &ret->denied);
         ret->plan = NULL;
@@ -542,8 +608,6 @@ apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attem
     if (ret->plan == NULL) {
         return not_understood(err, pool, "policyd neither denied nor planned");
     }
-    /* registered after the body's own cleanup, so it runs before it */
-    apr_pool_cleanup_register(pool, ret->plan, wipe_plan, apr_pool_cleanup_null);
     running_add(ask, ret->audit);
     return APR_SUCCESS;
 }
@@ -629,4 +693,93 @@ apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_end
         err->audit = begun->audit;
     }
     return MCP_STATUS_REFUSED;
+}
+
+/* --- operations ------------------------------------------------------------------------ */
+
+apr_status_t mcp_ask_knock(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err)
+{
+    mcp_link_reply_t reply;
+    json_t *body = json_pack("{s:s,s:o}", "child", ask->child, "running", running_ids(ask));
+    apr_status_t status = question(ask, MCP_KIND_CHILD_BEAT, body, -1, budget_ms, pool, &reply, err);
+
+    json_decref(body);
+    return status;
+}
+
+/* The class of an operation's refusal; what stands for policyd itself or the way to it is no answer of the operation. */
+static mcp_fail_t fail_of_operation(mcp_code_t code)
+{
+    if (mcp_code_http(code) == 401) {
+        return MCP_FAIL_UNAUTHORIZED;
+    }
+    return code == MCP_CODE_POLICY_UNAVAILABLE ? MCP_FAIL_UNAVAILABLE : fail_of(code);
+}
+
+static apr_status_t refused_operation(const mcp_link_reply_t *reply, apr_pool_t *pool, mcp_err_t *err)
+{
+    mcp_code_t code = mcp_code_from_text(mcp_json_str(reply->body, "code"));
+
+    if (code == MCP_CODE_NONE || code == MCP_CODE_MALFORMED || code == MCP_CODE_UNSUPPORTED ||
+        code == MCP_CODE_HELLO_REQUIRED) {
+        return not_understood(err, pool, mcp_json_str(reply->body, "message"));
+    }
+    (void)mcp_err_set(err, pool, fail_of_operation(code), code, mcp_json_str(reply->body, "hint"), "%s",
+                      mcp_json_str(reply->body, "message"));
+    if (err != NULL) {
+        err->has_credentials = 1;
+        err->audit = mcp_json_str(reply->body, "audit");
+        err->permission = mcp_json_str(reply->body, "permission");
+        err->scopes = (unsigned)mcp_json_int(reply->body, "scopes", 0);
+    }
+    return MCP_STATUS_REFUSED;
+}
+
+static apr_status_t no_answer(apr_pool_t *pool, mcp_err_t *err)
+{
+    (void)mcp_err_set(err, pool, MCP_FAIL_TOOL, MCP_CODE_OUTCOME_UNRECORDED,
+                      "look at the object before you try again",
+                      "no answer came: the operation may have been executed; do not repeat it blindly");
+    return MCP_STATUS_REFUSED;
+}
+
+/* Numbers may grow when they are written anew, so that it is this text that counts. */
+static int fits_a_message(const json_t *args)
+{
+    return json_dumpb(args, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17)) <=
+           MCP_MAX_BODY_BYTES - ENVELOPE_BYTES;
+}
+
+apr_status_t mcp_ask_invoke(mcp_ask_t *ask, const mcp_who_t *who, const char *op, const json_t *args,
+                            const char *trace_id, int64_t budget_ms, apr_pool_t *pool,
+                            json_t **ret_result, const char **ret_audit, mcp_err_t *err)
+{
+    mcp_link_reply_t reply;
+    json_t *body;
+    int was_sent = 0;
+    apr_status_t status;
+
+    if (!fits_a_message(args)) {
+        return mcp_err_set(err, pool, MCP_FAIL_TOO_LARGE, MCP_CODE_TOO_LARGE,
+                           "use policyctl on policyd's own host",
+                           "the arguments are larger than the %u bytes that an operation takes here",
+                           MCP_MAX_BODY_BYTES - ENVELOPE_BYTES);
+    }
+    body = who_body(who);
+    json_object_set_new(body, "op", json_string(op));
+    json_object_set_new(body, "args", json_incref((json_t *)(uintptr_t)args));
+    if (trace_id != NULL) {
+        json_object_set_new(body, "trace_id", json_string(trace_id));
+    }
+    status = question_sent(ask, MCP_KIND_OP_INVOKE, body, -1, budget_ms, pool, &reply, &was_sent, err);
+    json_decref(body);
+    if (status != APR_SUCCESS) {
+        return was_sent ? no_answer(pool, err) : status;
+    }
+    if ((reply.frame.flags & MCP_FLAG_ERROR) != 0) {
+        return refused_operation(&reply, pool, err);
+    }
+    *ret_result = json_object_get(reply.body, "result");
+    *ret_audit = mcp_json_str(reply.body, "audit");
+    return APR_SUCCESS;
 }

@@ -35,6 +35,18 @@ void mcp_ask_free(mcp_ask_t **ask);
 apr_status_t mcp_ask_ring(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_ring_t *ret,
                           mcp_err_t *err);
 
+/* What hello says of policyd beside the ring. */
+typedef enum mcp_hello_text {
+    MCP_HELLO_ROUTES,  /* digest of the route table */
+    MCP_HELLO_OPENAPI, /* digest of its description */
+    MCP_HELLO_PREFIX,  /* control_prefix */
+    MCP_HELLO_TEXTS
+} mcp_hello_text_t;
+
+/* One text of the last hello, in pool; says hello when policyd is not known. Unavailable too where a policyd does not say it. */
+apr_status_t mcp_ask_hello_text(mcp_ask_t *ask, mcp_hello_text_t which, int64_t budget_ms,
+                                apr_pool_t *pool, const char **ret, mcp_err_t *err);
+
 typedef struct mcp_resolved {
     const char *grant;
     const char *member;
@@ -59,10 +71,12 @@ typedef struct mcp_attempt {
     size_t request_bytes;
     int64_t deadline_ms;
     const char *trace_id; /* NULL: none */
+    const char *connection; /* the account's label that a merged tool's caller chose, "" for none; NULL: not asked for */
 } mcp_attempt_t;
 
-/* What policyd decided. denied.fail is NONE when the call may run; then plan is set. */
+/* What policyd decided. denied.fail is NONE when the call may run; then plan is set. choose is set instead where nothing was decided nor recorded. */
 typedef struct mcp_begun {
+    const char *choose; /* the argument that holds the account's label: begin again with `connection` */
     const char *audit;
     json_t *plan;    /* freed and wiped with the pool */
     mcp_err_t denied;
@@ -70,7 +84,7 @@ typedef struct mcp_begun {
     int64_t began;   /* boot clock, microseconds */
 } mcp_begun_t;
 
-/* Never resent once it may have been recorded. On success without denial the call counts as running until mcp_ask_end(). */
+/* Never resent once it may have been recorded. On success with a plan the call counts as running until mcp_ask_end(). */
 apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attempt_t *attempt,
                            int64_t budget_ms, apr_pool_t *pool, mcp_begun_t *ret, mcp_err_t *err);
 
@@ -86,6 +100,18 @@ typedef struct mcp_ended {
  * outcome_unrecorded and the audit id. */
 apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_ended_t *ended,
                          int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err);
+
+/* Whether policyd is there, by a beat. For whoever is about to ask what may take longer than a policyd that is away should be waited for. */
+apr_status_t mcp_ask_knock(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err);
+
+/* Runs an operation of the control plane, named without its prefix. Never resent once it may have been recorded. On success *ret_result is an
+ * object freed with the pool, and *ret_audit its row. A refusal fills err with code, message, hint, audit, permission and scopes: MCP_FAIL_UNAUTHORIZED,
+ * MCP_FAIL_SCOPE, MCP_FAIL_BUSY, MCP_FAIL_UNAVAILABLE, MCP_FAIL_TOO_LARGE (the arguments fill no message), MCP_FAIL_PARAMS for an unknown operation, else
+ * MCP_FAIL_TOOL. Where the question was sent and no answer came it is MCP_FAIL_TOOL with outcome_unrecorded: a change may have been made; of an
+ * operation that only reads the caller may say instead that policyd is not available. */
+apr_status_t mcp_ask_invoke(mcp_ask_t *ask, const mcp_who_t *who, const char *op, const json_t *args,
+                            const char *trace_id, int64_t budget_ms, apr_pool_t *pool,
+                            json_t **ret_result, const char **ret_audit, mcp_err_t *err);
 
 /* Sends child.beat when MCP_BEAT_MS have passed since the last one; called from wherever a call waits. Never blocks longer than a
  * fifth of a second; one thread at a time. */

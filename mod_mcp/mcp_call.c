@@ -7,12 +7,15 @@
 
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_kind_text.h"
+#include "../proto/mcp_names.h"
 #include "mcp_args.h"
+#include "mcp_prepare.h"
 #include "mcp_result.h"
 #include "mcp_template.h"
 #include "mcp_urlguard.h"
 
 #define END_MS    10000 /* how long an outcome is offered to policyd at most */
+#define HIDDEN_PLACE "//" /* names no place: where a redirect points, a frozen value may stand in the path */
 #define MARGIN_MS 5000  /* of the recorded deadline, for everything around the upstream's time */
 
 /* One call on its way. */
@@ -21,8 +24,9 @@ typedef struct call {
     const mcp_era_t *era;
     const json_t *arguments;
     mcp_begun_t begun;
-    const mcp_operation_t *operation;
+    mcp_prepare_t prepare; /* what the plan says of arguments */
     const mcp_guard_t *guard;
+    const char *verdicts;
     mcp_request_t request;
     mcp_response_t response;
     mcp_ended_t ended;
@@ -31,6 +35,15 @@ typedef struct call {
     size_t result_bytes;
 } call_t;
 
+/* The account that the caller chose: the argument's value where that is a label at all, else none. */
+static const char *choice(const call_t *call)
+{
+    const char *label = mcp_json_str(call->arguments, call->begun.choose);
+
+    return label != NULL && mcp_name_is_label(label) ? label : "";
+}
+
+/* A merged tool's first question records nothing, and learns which argument to send with the second. */
 static apr_status_t begin(call_t *call, const char *name, const char *via, mcp_err_t *err)
 {
     mcp_turn_t *turn = call->turn;
@@ -47,6 +60,11 @@ static apr_status_t begin(call_t *call, const char *name, const char *via, mcp_e
     attempt.trace_id = turn->trace_id;
     status = mcp_ask_begin(turn->child->ask, &turn->who, &attempt, turn->terms->policy_ms, turn->pool,
                            &call->begun, err);
+    if (status == APR_SUCCESS && call->begun.choose != NULL) {
+        attempt.connection = choice(call);
+        status = mcp_ask_begin(turn->child->ask, &turn->who, &attempt, turn->terms->policy_ms,
+                               turn->pool, &call->begun, err);
+    }
     json_decref(attempt.arg_names);
     return status;
 }
@@ -55,96 +73,77 @@ static apr_status_t begin(call_t *call, const char *name, const char *via, mcp_e
 static apr_status_t fetch(call_t *call, mcp_err_t *err)
 {
     mcp_turn_t *turn = call->turn;
+    mcp_views_t *views = turn->child->views;
+    int64_t budget_ms = turn->terms->policy_ms;
     const char *operation = mcp_json_str(call->begun.plan, "operation");
     const char *guard = mcp_json_str(call->begun.plan, "guard");
+    const char *verdicts = mcp_json_str(call->begun.plan, "verdicts");
+    const char *advertised = mcp_json_str(call->begun.plan, "advertised");
     apr_status_t status;
 
-    if (operation == NULL || guard == NULL) {
+    if (operation == NULL || guard == NULL || verdicts == NULL) {
         return mcp_err_set(err, turn->pool, MCP_FAIL_TOOL, MCP_CODE_INTERNAL, NULL,
                            "the call can't be prepared");
     }
-    status = mcp_view_operation(turn->child->views, operation, turn->terms->policy_ms, turn->pool,
-                                &call->operation, err);
-    if (status != APR_SUCCESS) {
-        return status;
+    status = mcp_view_operation(views, operation, budget_ms, turn->pool, &call->prepare.operation, err);
+    if (status == APR_SUCCESS && advertised != NULL) {
+        status = mcp_view_schema(views, advertised, budget_ms, turn->pool, &call->prepare.advertised, err);
     }
-    return mcp_view_guard(turn->child->views, guard, turn->terms->policy_ms, turn->pool, &call->guard,
-                          err);
+    if (status == APR_SUCCESS) {
+        status = mcp_view_guard(views, guard, budget_ms, turn->pool, &call->guard, err);
+    }
+    if (status == APR_SUCCESS) {
+        status = mcp_view_verdicts(views, verdicts, budget_ms, turn->pool, &call->verdicts, err);
+    }
+    call->prepare.defaults = json_object_get(call->begun.plan, "defaults");
+    call->prepare.frozen = json_object_get(call->begun.plan, "frozen");
+    call->prepare.rename = json_object_get(call->begun.plan, "rename");
+    return status;
 }
 
-static apr_status_t validate(call_t *call, const json_t *arguments, mcp_err_t *err)
-{
-    mcp_schema_error_t why;
-    json_t *none = NULL;
-    mcp_wire_status_t status;
-
-    memset(&why, 0, sizeof(why));
-    if (arguments == NULL) {
-        none = json_object();
-        arguments = none;
-    }
-    status = mcp_schema_validate(call->operation->compiled, arguments, &why);
-    json_decref(none);
-    if (status == MCP_OK) {
-        return APR_SUCCESS;
-    }
-    return mcp_err_set(err, call->turn->pool, MCP_FAIL_TOOL, MCP_CODE_INVALID_ARGUMENTS,
-                       "correct the arguments to match the tool's inputSchema and call again",
-                       "invalid arguments: %s%s%s%s", why.path, why.path[0] != '\0' ? ": " : "",
-                       why.message[0] != '\0' ? why.message : "the schema's limits are exceeded",
-                       why.rule[0] != '\0' ? apr_psprintf(call->turn->pool, " (%s)", why.rule) : "");
-}
-
-/* Headers, arguments, merge. */
+/* Headers and arguments. The client mirrors what it sends, by the schema that it sees. */
 static apr_status_t prepare(call_t *call, json_t **ret_args, mcp_err_t *err)
 {
     mcp_turn_t *turn = call->turn;
-    const json_t *defaults = json_object_get(call->begun.plan, "defaults");
-    const json_t *frozen = json_object_get(call->begun.plan, "frozen");
-    int is_plain = json_object_size(defaults) == 0 && json_object_size(frozen) == 0;
-    json_t *own = NULL;
     apr_status_t status = APR_SUCCESS;
 
     if (call->era->is_modern) {
-        status = mcp_era_check_params(call->operation->schema, call->arguments, turn->header,
+        status = mcp_era_check_params(mcp_prepare_schema(&call->prepare), call->arguments, turn->header,
                                       turn->baton, turn->pool, err);
     }
-    if (status == APR_SUCCESS && is_plain) {
-        status = validate(call, call->arguments, err);
-    }
-    if (status == APR_SUCCESS) {
-        status = mcp_args_merge(defaults, call->arguments, frozen, turn->pool, ret_args, err);
-    }
-    if (status == APR_SUCCESS && !is_plain) {
-        status = mcp_args_strip(call->arguments, frozen, turn->pool, &own, err);
-    }
-    if (status == APR_SUCCESS && !is_plain) {
-        status = validate(call, *ret_args, err);
-    }
-    return status;
+    return status == APR_SUCCESS
+               ? mcp_prepare_args(&call->prepare, call->arguments, turn->pool, ret_args, err)
+               : status;
+}
+
+/* Does the URL still belong to the operation that was decided? */
+static apr_status_t guard_url(const call_t *call, const char *url, mcp_err_t *err)
+{
+    const mcp_operation_t *operation = call->prepare.operation;
+
+    return mcp_urlguard_check(call->guard, call->verdicts, mcp_json_str(call->begun.plan, "base"),
+                              operation->method, operation->id, url, call->turn->pool, err);
 }
 
 /* The request as it will leave, judged byte for byte as it was built. */
 static apr_status_t build(call_t *call, const json_t *args, mcp_err_t *err)
 {
     apr_pool_t *pool = call->turn->pool;
-    const char *base = mcp_json_str(call->begun.plan, "base");
-    apr_status_t status =
-        mcp_template_expand(call->operation->definition, base, args,
-                            json_object_get(call->begun.plan, "auth"), pool, &call->request, err);
+    apr_status_t status = mcp_template_expand(
+        call->prepare.operation->definition, mcp_json_str(call->begun.plan, "base"), args,
+        json_object_get(call->begun.plan, "auth"), pool, &call->request, err);
     int i;
 
-    if (status == APR_SUCCESS) {
-        call->ended.request_bytes = call->request.body_bytes;
-        status = mcp_urlguard_check(call->guard, base, call->operation->method, call->operation->id,
-                                    call->request.url, pool, err);
+    if (status != APR_SUCCESS) {
+        mcp_prepare_blame(&call->prepare, pool, err);
+        return status;
     }
+    call->ended.request_bytes = call->request.body_bytes;
+    status = guard_url(call, call->request.url, err);
     for (i = 0; status == APR_SUCCESS && call->request.extra_urls != NULL &&
                 i < call->request.extra_urls->nelts;
          i++) {
-        status = mcp_urlguard_check(call->guard, base, call->operation->method, call->operation->id,
-                                    APR_ARRAY_IDX(call->request.extra_urls, i, const char *), pool,
-                                    err);
+        status = guard_url(call, APR_ARRAY_IDX(call->request.extra_urls, i, const char *), err);
     }
     return status;
 }
@@ -164,11 +163,7 @@ static int poll_call(void *baton)
 /* A redirect may go where the call itself might have gone, and nowhere else. */
 static int may_follow(void *baton, const char *url)
 {
-    call_t *call = baton;
-
-    return mcp_urlguard_check(call->guard, mcp_json_str(call->begun.plan, "base"),
-                              call->operation->method, call->operation->id, url, call->turn->pool,
-                              NULL) == APR_SUCCESS;
+    return guard_url(baton, url, NULL) == APR_SUCCESS;
 }
 
 static apr_status_t transfer(call_t *call, mcp_err_t *err)
@@ -219,6 +214,9 @@ static apr_status_t run(call_t *call, mcp_err_t *err)
     }
     call->ended.upstream_status = call->response.status;
     call->ended.response_bytes = call->response.body_bytes;
+    if (call->response.location != NULL && json_object_size(call->prepare.frozen) > 0) {
+        call->response.location = HIDDEN_PLACE;
+    }
     status = mcp_result_shape(&call->response, call->era, call->begun.audit, call->turn->pool,
                               &call->result, &call->result_bytes, &is_error, err);
     call->ended.outcome = is_error ? MCP_OUTCOME_ERROR : MCP_OUTCOME_OK;

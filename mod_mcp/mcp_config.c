@@ -9,6 +9,7 @@
 #include <http_core.h>
 
 #include "../proto/mcp_hash.h"
+#include "../proto/mcp_names.h"
 #include "mcp_parse.h"
 
 #define KEY_FILE_MAX 4096
@@ -25,6 +26,7 @@ void *mcp_config_create_server(apr_pool_t *pool, server_rec *server)
     MCP_SERVER_MEMBERS(MCP_MEMBER)
 #undef MCP_MEMBER
     conf->endpoints = apr_array_make(pool, 2, sizeof(mcp_dir_conf_t *));
+    conf->apis = apr_array_make(pool, 2, sizeof(mcp_dir_conf_t *));
     return conf;
 }
 
@@ -39,6 +41,7 @@ void *mcp_config_merge_server(apr_pool_t *pool, void *base, void *add)
     MCP_SERVER_MEMBERS(MCP_MEMBER)
 #undef MCP_MEMBER
     conf->endpoints = apr_array_append(pool, outer->endpoints, inner->endpoints);
+    conf->apis = apr_array_append(pool, outer->apis, inner->apis);
     return conf;
 }
 
@@ -241,6 +244,14 @@ static const char *set_view_cache(cmd_parms *cmd, void *dir, const char *value)
     return why;
 }
 
+/* In a <Location> of one path, not one of a pattern. */
+static int names_a_path(const cmd_parms *cmd)
+{
+    return cmd->path != NULL && cmd->path[0] == '/' && strchr(cmd->path, '*') == NULL &&
+           (cmd->directive->parent == NULL ||
+            strcasecmp(cmd->directive->parent->directive, "<Location") == 0);
+}
+
 static const char *set_endpoint(cmd_parms *cmd, void *dir, const char *value)
 {
     mcp_dir_conf_t *conf = dir;
@@ -250,15 +261,36 @@ static const char *set_endpoint(cmd_parms *cmd, void *dir, const char *value)
     if (why != NULL) {
         return why;
     }
-    if (cmd->path == NULL || cmd->path[0] != '/' || strchr(cmd->path, '*') != NULL ||
-        (cmd->directive->parent != NULL &&
-         strcasecmp(cmd->directive->parent->directive, "<Location") != 0)) {
+    if (!names_a_path(cmd)) {
         return says(cmd, "belongs into <Location \"/path\">, which names the endpoint's own path");
     }
     conf->is_endpoint = is_on;
     conf->path = apr_pstrdup(cmd->pool, cmd->path);
     if (is_on) {
         APR_ARRAY_PUSH(server_conf(cmd)->endpoints, mcp_dir_conf_t *) = conf;
+    }
+    return NULL;
+}
+
+static const char *set_api(cmd_parms *cmd, void *dir, const char *value)
+{
+    mcp_dir_conf_t *conf = dir;
+    int is_on = 0;
+    const char *why = says(cmd, mcp_parse_flag(cmd->pool, value, &is_on));
+    size_t length;
+
+    if (why != NULL) {
+        return why;
+    }
+    if (!names_a_path(cmd)) {
+        return says(cmd, "belongs into <Location \"/api/v1\">, or another path that the API's begin with");
+    }
+    length = strlen(cmd->path);
+    conf->is_api = is_on;
+    /* paths of the API begin with '/' themselves */
+    conf->api_path = apr_pstrmemdup(cmd->pool, cmd->path, cmd->path[length - 1] == '/' ? length - 1 : length);
+    if (is_on) {
+        APR_ARRAY_PUSH(server_conf(cmd)->apis, mcp_dir_conf_t *) = conf;
     }
     return NULL;
 }
@@ -344,6 +376,15 @@ static const char *set_list_page(cmd_parms *cmd, void *dir, const char *value)
     return why;
 }
 
+static const char *set_control_prefix(cmd_parms *cmd, void *dir, const char *value)
+{
+    if (!mcp_name_is_label(value)) {
+        return says(cmd, "a prefix has 1 to 32 of a-z, 0-9 and inner '-', and no underscore");
+    }
+    ((mcp_dir_conf_t *)dir)->control_prefix = value;
+    return NULL;
+}
+
 static const char *set_session_lifetime(cmd_parms *cmd, void *dir, const char *value)
 {
     return says(cmd, mcp_parse_duration(cmd->pool, value, SECONDS(60), SECONDS(31 * 86400),
@@ -371,6 +412,8 @@ const command_rec mcp_config_commands[] = {
     AP_INIT_TAKE1("MCPViewCache", set_view_cache, NULL, RSRC_CONF,
                   "memory of a child for tool views and schemas, such as 64M"),
     AP_INIT_TAKE1("MCPEndpoint", set_endpoint, NULL, ACCESS_CONF, "On or Off: serve MCP at this location"),
+    AP_INIT_TAKE1("MCPApi", set_api, NULL, ACCESS_CONF,
+                  "On or Off: serve the control plane as a REST API below this location"),
     AP_INIT_TAKE1("MCPResource", set_resource, NULL, ACCESS_CONF,
                   "the URL that clients type for this endpoint; tokens are bound to it"),
     AP_INIT_ITERATE("MCPIssuer", add_issuer, NULL, ACCESS_CONF,
@@ -383,6 +426,8 @@ const command_rec mcp_config_commands[] = {
     AP_INIT_TAKE1("MCPCallTimeout", set_call_timeout, NULL, ACCESS_CONF,
                   "longest time of a tool call, such as 60s"),
     AP_INIT_TAKE1("MCPListPage", set_list_page, NULL, ACCESS_CONF, "tools on one page of tools/list"),
+    AP_INIT_TAKE1("MCPControlPrefix", set_control_prefix, NULL, ACCESS_CONF,
+                  "what the names of control-plane tools begin with, before two underscores"),
     AP_INIT_TAKE1("MCPSessionLifetime", set_session_lifetime, NULL, ACCESS_CONF,
                   "lifetime of a session of a client before 2026-07-28, such as 24h"),
     AP_INIT_TAKE1("MCPLegacy", set_legacy, NULL, ACCESS_CONF,
@@ -391,14 +436,34 @@ const command_rec mcp_config_commands[] = {
 
 /* --- the whole -------------------------------------------------------------------------- */
 
-static int any_endpoint(const server_rec *server)
+int mcp_config_serves(const server_rec *server)
 {
     for (; server != NULL; server = server->next) {
-        if (mcp_config_server(server)->endpoints->nelts > 0) {
+        const mcp_server_conf_t *conf = mcp_config_server(server);
+
+        if (conf->endpoints->nelts > 0 || conf->apis->nelts > 0) {
             return 1;
         }
     }
     return 0;
+}
+
+/* The path of a REST API that has no resource, on any server; NULL: all have one. */
+static const char *api_without_resource(const server_rec *server)
+{
+    for (; server != NULL; server = server->next) {
+        const mcp_server_conf_t *conf = mcp_config_server(server);
+        int i;
+
+        for (i = 0; conf->endpoints->nelts == 0 && i < conf->apis->nelts; i++) {
+            const mcp_dir_conf_t *api = APR_ARRAY_IDX(conf->apis, i, const mcp_dir_conf_t *);
+
+            if (api->resource == NULL) {
+                return api->api_path;
+            }
+        }
+    }
+    return NULL;
 }
 
 int mcp_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
@@ -408,7 +473,7 @@ int mcp_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
     (void)pconf;
     (void)plog;
     (void)ptemp;
-    if (!any_endpoint(server)) {
+    if (!mcp_config_serves(server)) {
         return OK;
     }
     if (conf->policy_endpoints == NULL) {
@@ -419,6 +484,13 @@ int mcp_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, ser
     if (conf->policy_key == NULL) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
                      "MCP0102: MCPEndpoint needs MCPPolicyKey: name the httpd.key that policyd --init made");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    if (api_without_resource(server) != NULL) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
+                     "MCP0103: MCPApi at %s/ needs to know what its tokens are for: add MCPResource with the URL of "
+                     "the endpoint that grants name, or an MCPEndpoint to this server",
+                     api_without_resource(server));
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     return OK;
@@ -489,6 +561,18 @@ const char *mcp_config_resource(const mcp_dir_conf_t *conf, const server_rec *se
     return port == usual ? apr_pstrcat(pool, scheme, "://", server->server_hostname, conf->path, NULL)
                          : apr_psprintf(pool, "%s://%s:%u%s", scheme, server->server_hostname, port,
                                         conf->path);
+}
+
+const char *mcp_config_api_resource(const mcp_dir_conf_t *conf, const server_rec *server, apr_pool_t *pool)
+{
+    const apr_array_header_t *endpoints = mcp_config_server(server)->endpoints;
+
+    if (conf->resource != NULL) {
+        return conf->resource;
+    }
+    return endpoints->nelts > 0
+               ? mcp_config_resource(APR_ARRAY_IDX(endpoints, 0, const mcp_dir_conf_t *), server, pool)
+               : NULL;
 }
 
 const char *mcp_config_origin(const char *url, apr_pool_t *pool)

@@ -15,6 +15,7 @@ typedef struct mcp_server_conf {
     /* all locations with MCPEndpoint On, in the order of the configuration, of mcp_dir_conf_t *; a virtual host adds to those of the main
      * server, as httpd's own merging of locations does */
     apr_array_header_t *endpoints;
+    apr_array_header_t *apis; /* the same for MCPApi On */
     char server_id[33]; /* main server: drawn in post_config, the same in all children of this configuration */
 } mcp_server_conf_t;
 
@@ -36,6 +37,9 @@ mcp_dir_conf_t *mcp_config_dir(const request_rec *r);
 /* Judges what only the whole configuration tells; httpd runs it with -t too. OK or an error that was logged. */
 int mcp_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server);
 
+/* 1 when any server of this configuration has an endpoint or a REST API: then the children need policyd. */
+int mcp_config_serves(const server_rec *server);
+
 /* Getters; times in microseconds as apr_interval_time_t. */
 apr_interval_time_t mcp_config_policy_timeout(const mcp_server_conf_t *conf); /* 2 s */
 apr_int64_t mcp_config_cache_bytes(const mcp_server_conf_t *conf);            /* 64M a child */
@@ -50,6 +54,8 @@ int mcp_config_serves_legacy(const mcp_dir_conf_t *conf);                     /*
 
 /* The endpoint's resource URI: MCPResource, else scheme, ServerName and port of the server and the location's path; in pool. */
 const char *mcp_config_resource(const mcp_dir_conf_t *conf, const server_rec *server, apr_pool_t *pool);
+/* The resource of a REST API: MCPResource, else that of the server's first endpoint; NULL where there is neither, which mcp_config_check() refuses. */
+const char *mcp_config_api_resource(const mcp_dir_conf_t *conf, const server_rec *server, apr_pool_t *pool);
 /* Origin of an absolute URL; in pool. */
 const char *mcp_config_origin(const char *url, apr_pool_t *pool);
 

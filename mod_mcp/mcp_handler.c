@@ -13,10 +13,10 @@
 #include <http_protocol.h>
 
 #include "../proto/mcp_body.h"
-#include "../proto/mcp_hash.h"
 #include "../proto/mcp_kind_text.h"
 #include "mcp_bearer.h"
 #include "mcp_config.h"
+#include "mcp_door.h"
 #include "mcp_failure.h"
 #include "mcp_input.h"
 #include "mcp_lifecycle.h"
@@ -37,58 +37,14 @@ typedef struct post {
 
 /* --- answers ------------------------------------------------------------------------------ */
 
-/* A part of an answer's body, in the request's pool. */
-typedef struct piece {
-    const char *text;
-    size_t bytes;
-} piece_t;
-
-/* The pieces are handed on as they lie in the pool: a list of a thousand tools need not be copied to be sent. */
-static int send_pieces(request_rec *r, int status, const char *type, const piece_t *pieces, int count)
-{
-    apr_bucket_alloc_t *allocator = r->connection->bucket_alloc;
-    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, allocator);
-    size_t total = 0;
-    int i;
-
-    r->status = status;
-    apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
-    ap_set_content_type(r, type);
-    for (i = 0; i < count; i++) {
-        total += pieces[i].bytes;
-        APR_BRIGADE_INSERT_TAIL(
-            brigade, apr_bucket_pool_create(pieces[i].text, pieces[i].bytes, r->pool, allocator));
-    }
-    ap_set_content_length(r, (apr_off_t)total);
-    APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_eos_create(allocator));
-    (void)ap_pass_brigade(r->output_filters, brigade); /* a client that left is not our concern here */
-    return OK;
-}
-
-static int send_text(request_rec *r, int status, const char *type, const char *text, size_t bytes)
-{
-    piece_t whole = {text, bytes};
-
-    return send_pieces(r, status, type, &whole, 1);
-}
-
-/* An answer without a body. */
-static int send_status(request_rec *r, int status)
-{
-    r->status = status;
-    apr_table_setn(r->err_headers_out, "Cache-Control", "no-store");
-    ap_set_content_length(r, 0);
-    return OK;
-}
-
 static int send_result(request_rec *r, const char *id, const char *result, size_t bytes)
 {
     const char *head = mcp_rpc_result_head(id, r->pool);
-    piece_t pieces[] = {{head, strlen(head)},
-                        {result, bytes},
-                        {MCP_RPC_RESULT_TAIL, sizeof(MCP_RPC_RESULT_TAIL) - 1}};
+    mcp_door_piece_t pieces[] = {{head, strlen(head)},
+                                 {result, bytes},
+                                 {MCP_RPC_RESULT_TAIL, sizeof(MCP_RPC_RESULT_TAIL) - 1}};
 
-    return send_pieces(r, HTTP_OK, "application/json", pieces, 3);
+    return mcp_door_send(r, HTTP_OK, "application/json", pieces, 3);
 }
 
 /* Logs what an administrator may want to know of a refusal; one line, ids and codes only. */
@@ -126,8 +82,8 @@ static int send_refusal(post_t *post, const mcp_err_t *err, const char *id, cons
         apr_table_setn(r->err_headers_out, "Allow", answer.allow);
     }
     return answer.content_type != NULL
-               ? send_text(r, answer.http, answer.content_type, answer.body, answer.body_bytes)
-               : send_status(r, answer.http);
+               ? mcp_door_send_text(r, answer.http, answer.content_type, answer.body, answer.body_bytes)
+               : mcp_door_send_status(r, answer.http);
 }
 
 /* A refusal of the message itself: its sender is authenticated first, so that a bad token is 401 whatever the message. */
@@ -185,6 +141,7 @@ static void fill_terms(post_t *post)
     post->terms.call_ms = apr_time_as_msec(mcp_config_call_timeout(post->conf));
     post->terms.max_result = (size_t)mcp_config_max_result(post->conf);
     post->terms.list_page = mcp_config_list_page(post->conf);
+    post->terms.control_prefix = post->conf->control_prefix;
     post->terms.session_us = mcp_config_session_lifetime(post->conf);
     post->terms.serves_legacy = mcp_config_serves_legacy(post->conf);
     post->terms.egress_allow = server->egress_allow;
@@ -213,59 +170,21 @@ static void fill_turn(post_t *post)
 
 static apr_status_t take_token(post_t *post, mcp_err_t *err)
 {
-    const char *token = NULL;
-    size_t bytes = 0;
-    apr_status_t status = mcp_bearer_token(apr_table_get(post->r->headers_in, "Authorization"),
-                                           post->r->pool, &token, &bytes, err);
+    apr_status_t status = mcp_door_token(post->r, post->turn.who.token_hash, err);
 
-    if (status == APR_SUCCESS) {
-        mcp_token_hash(token, bytes, post->turn.who.token_hash);
-        post->has_token = 1;
-    }
+    post->has_token = status == APR_SUCCESS;
     return status;
 }
 
 /* --- gates before the body ------------------------------------------------------------------------ */
 
-static apr_status_t check_media(const post_t *post, mcp_err_t *err)
-{
-    const char *type = apr_table_get(post->r->headers_in, "Content-Type");
-    size_t length = type != NULL ? strcspn(type, "; \t") : 0;
-
-    if (length == 16 && strncasecmp(type, "application/json", 16) == 0) {
-        return APR_SUCCESS;
-    }
-    return mcp_err_set(err, post->r->pool, MCP_FAIL_MEDIA, MCP_CODE_NONE, NULL,
-                       "Content-Type must be application/json");
-}
-
-/* One of the two types an answer can have must be acceptable; a missing header accepts all. */
+/* One of the two types an answer can have must be acceptable. */
 static apr_status_t check_accept(const post_t *post, mcp_err_t *err)
 {
     static const char *const fine[] = {"*/*", "application/*", "application/json", "text/event-stream",
-                                       "text/*"};
-    const char *accept = apr_table_get(post->r->headers_in, "Accept");
-    char *state = NULL;
-    char *item;
-    size_t i;
+                                       "text/*", NULL};
 
-    if (accept == NULL || accept[0] == '\0') {
-        return APR_SUCCESS;
-    }
-    for (item = apr_strtok(apr_pstrdup(post->r->pool, accept), ",", &state); item != NULL;
-         item = apr_strtok(NULL, ",", &state)) {
-        size_t length;
-
-        item += strspn(item, " \t");
-        length = strcspn(item, "; \t");
-        for (i = 0; i < sizeof(fine) / sizeof(fine[0]); i++) {
-            if (strlen(fine[i]) == length && strncasecmp(fine[i], item, length) == 0) {
-                return APR_SUCCESS;
-            }
-        }
-    }
-    return mcp_err_set(err, post->r->pool, MCP_FAIL_ACCEPT, MCP_CODE_NONE, NULL,
-                       "Accept must allow application/json or text/event-stream");
+    return mcp_door_accept(post->r, fine, "application/json or text/event-stream", err);
 }
 
 static apr_status_t check_method(const post_t *post, mcp_err_t *err)
@@ -350,7 +269,7 @@ static int answer_single(post_t *post, const mcp_rpc_message_t *message)
         if (status == APR_SUCCESS) {
             status = mcp_turn_resolve(&post->turn, &err);
         }
-        return status == APR_SUCCESS ? send_status(r, HTTP_ACCEPTED)
+        return status == APR_SUCCESS ? mcp_door_send_status(r, HTTP_ACCEPTED)
                                      : refuse(post, &err, NULL, &era);
     }
     status = run_request(post, message, &era, &text, &bytes, &err);
@@ -417,7 +336,7 @@ static apr_status_t run_element(post_t *post, const mcp_rpc_message_t *message, 
 /* The answers of a batch as one array. */
 static int send_batch(request_rec *r, const apr_array_header_t *answers)
 {
-    piece_t *pieces = apr_palloc(r->pool, sizeof(*pieces) * (size_t)(2 * answers->nelts + 1));
+    mcp_door_piece_t *pieces = apr_palloc(r->pool, sizeof(*pieces) * (size_t)(2 * answers->nelts + 1));
     int i;
 
     for (i = 0; i < answers->nelts; i++) {
@@ -430,7 +349,7 @@ static int send_batch(request_rec *r, const apr_array_header_t *answers)
     }
     pieces[2 * answers->nelts].text = "]";
     pieces[2 * answers->nelts].bytes = 1;
-    return send_pieces(r, HTTP_OK, "application/json", pieces, 2 * answers->nelts + 1);
+    return mcp_door_send(r, HTTP_OK, "application/json", pieces, 2 * answers->nelts + 1);
 }
 
 /* Runs the elements in their order. All answers together are bounded like one result: what would come after that is not begun. */
@@ -496,7 +415,7 @@ static int answer_batch(post_t *post, const mcp_rpc_body_t *body)
     if (status != APR_SUCCESS) {
         return refuse(post, &err, NULL, NULL);
     }
-    return answers->nelts == 0 ? send_status(r, HTTP_ACCEPTED) : send_batch(r, answers);
+    return answers->nelts == 0 ? mcp_door_send_status(r, HTTP_ACCEPTED) : send_batch(r, answers);
 }
 
 static int answer_body(post_t *post, const char *text, size_t bytes)
@@ -557,7 +476,7 @@ int mcp_handler(request_rec *r)
         status = check_method(post, &err);
     }
     if (status == APR_SUCCESS) {
-        status = check_media(post, &err);
+        status = mcp_door_media(r, &err);
     }
     if (status == APR_SUCCESS) {
         status = check_accept(post, &err);

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "../proto/mcp_hash.h"
+#include "mcp_api.h"
 #include "mcp_config.h"
 #include "mcp_status.h"
 
@@ -33,16 +34,6 @@ const mcp_child_t *mcp_lifecycle_child(void)
     return child_pid != 0 && child_pid == getpid() ? &the_child : NULL;
 }
 
-static int any_endpoint(const server_rec *server)
-{
-    for (; server != NULL; server = server->next) {
-        if (mcp_config_server(server)->endpoints->nelts > 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* An id that all children share: policyd counts their calls together where they can't (prefork). APR's own randomness, since libsodium is not
  * set up in the parent; it is an id and no secret. */
 static void draw_server_id(mcp_server_conf_t *conf)
@@ -59,7 +50,7 @@ int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
     (void)plog;
     (void)ptemp;
     /* the first pass at start is a rehearsal in another process, perhaps */
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || !any_endpoint(server)) {
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG || !mcp_config_serves(server)) {
         return OK;
     }
     draw_server_id(mcp_config_server(server));
@@ -71,18 +62,26 @@ int mcp_lifecycle_post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *p
     return OK;
 }
 
-/* Resource URIs of all endpoints of all servers, for hello. */
+/* Resource URIs of all endpoints of all servers, and what else REST APIs ask tokens for, for hello. */
 static apr_array_header_t *resources(apr_pool_t *pool, const server_rec *server)
 {
     apr_array_header_t *all = apr_array_make(pool, 4, sizeof(const char *));
 
     for (; server != NULL; server = server->next) {
         const apr_array_header_t *endpoints = mcp_config_server(server)->endpoints;
+        const apr_array_header_t *apis = mcp_config_server(server)->apis;
         int i;
 
         for (i = 0; i < endpoints->nelts; i++) {
             APR_ARRAY_PUSH(all, const char *) = mcp_config_resource(
                 APR_ARRAY_IDX(endpoints, i, const mcp_dir_conf_t *), server, pool);
+        }
+        for (i = 0; i < apis->nelts; i++) {
+            const mcp_dir_conf_t *api = APR_ARRAY_IDX(apis, i, const mcp_dir_conf_t *);
+
+            if (api->resource != NULL) {
+                APR_ARRAY_PUSH(all, const char *) = api->resource;
+            }
         }
     }
     return all;
@@ -93,6 +92,7 @@ static void close_child(void)
 {
     mcp_egress_close(the_child.egress);
     if (mcp_link_close(the_child.link)) { /* else a request still asks: what it uses is left to the process's end */
+        mcp_api_free(&the_child.api);
         mcp_view_free(&the_child.views);
         mcp_ask_free(&the_child.ask);
     }
@@ -174,6 +174,9 @@ static apr_status_t open_child(apr_pool_t *pchild, server_rec *server, mcp_err_t
     if (status == APR_SUCCESS) {
         status = mcp_view_create(the_child.ask, (size_t)mcp_config_cache_bytes(conf), &the_child.views);
     }
+    if (status == APR_SUCCESS) {
+        status = mcp_api_create(the_child.ask, &the_child.api);
+    }
     return status;
 }
 
@@ -194,7 +197,7 @@ void mcp_lifecycle_child_init(apr_pool_t *pchild, server_rec *server)
     mcp_err_t err;
     apr_status_t status;
 
-    if (!any_endpoint(server) || conf->policy_endpoints == NULL || conf->policy_key == NULL) {
+    if (!mcp_config_serves(server) || conf->policy_endpoints == NULL || conf->policy_key == NULL) {
         return;
     }
     memset(&err, 0, sizeof(err));

@@ -14,10 +14,12 @@
     X(int, max_calls, -1, "MCPMaxCalls")                                 /* main */ \
     X(apr_int64_t, cache_bytes, -1, "MCPViewCache")                      /* main */
 
-/* Of a location: one endpoint. */
+/* Of a location: one endpoint, or the REST API. */
 #define MCP_DIR_MEMBERS(X)                                              \
     X(int, is_endpoint, -1, "MCPEndpoint")                              \
     X(const char *, path, NULL, "MCPEndpoint")                          \
+    X(int, is_api, -1, "MCPApi")                                        \
+    X(const char *, api_path, NULL, "MCPApi")                           \
     X(const char *, resource, NULL, "MCPResource")                      \
     X(apr_array_header_t *, issuers, NULL, "MCPIssuer")                 \
     X(apr_array_header_t *, origins, NULL, "MCPAllowOrigin")            \
@@ -25,6 +27,7 @@
     X(apr_int64_t, max_result, -1, "MCPMaxResult")                      \
     X(apr_interval_time_t, call_timeout, -1, "MCPCallTimeout")          \
     X(int, list_page, -1, "MCPListPage")                                \
+    X(const char *, control_prefix, NULL, "MCPControlPrefix")           \
     X(apr_interval_time_t, session_lifetime, -1, "MCPSessionLifetime")  \
     X(int, serves_legacy, -1, "MCPLegacy")
 

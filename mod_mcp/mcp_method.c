@@ -9,6 +9,8 @@
 
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
+#include "../proto/view_text.h"
+#include "mcp_control.h"
 #include "mcp_failure.h"
 #include "mcp_tools.h"
 
@@ -19,22 +21,34 @@ typedef apr_status_t method_fn(mcp_turn_t *turn, const mcp_era_t *era,
                                const mcp_rpc_message_t *message, const char **ret, size_t *ret_bytes,
                                mcp_err_t *err);
 
-static const char instructions[] =
-    "This endpoint serves the tools that your organisation allows you to use. Tool names are "
-    "ACCOUNT__OPERATION: the part before the two underscores is the connected account. A tool's "
-    "annotations say whether it only reads, or changes or deletes things. Every call is recorded.";
+/* For the model: how to read the list. As a JSON string. */
+static apr_status_t instructions(mcp_turn_t *turn, const char **ret, mcp_err_t *err)
+{
+    const char *prefix = NULL;
+    char text[MCP_VIEW_TEXT_MAX];
+    apr_status_t status = mcp_control_prefix(turn, &prefix, err);
+
+    if (status == APR_SUCCESS) {
+        *ret = mcp_rpc_quote(text, mcp_view_text_instructions(prefix, text, sizeof(text)), turn->pool);
+    }
+    return status;
+}
 
 static apr_status_t discover(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
                              const char **ret, size_t *ret_bytes, mcp_err_t *err)
 {
+    const char *told = NULL;
+    apr_status_t status = instructions(turn, &told, err);
+
     (void)message;
-    (void)err;
+    if (status != APR_SUCCESS) {
+        return status;
+    }
     *ret = apr_psprintf(turn->pool,
                         "{%s,\"supportedVersions\":%s,\"capabilities\":{\"tools\":{}},\"instructions\":%s,"
                         "\"ttlMs\":3600000,\"cacheScope\":\"private\"}",
                         mcp_failure_result_head(era, turn->pool),
-                        mcp_era_supported(NULL, !turn->terms->serves_legacy, turn->pool),
-                        mcp_rpc_quote(instructions, sizeof(instructions) - 1, turn->pool));
+                        mcp_era_supported(NULL, !turn->terms->serves_legacy, turn->pool), told);
     *ret_bytes = strlen(*ret);
     return APR_SUCCESS;
 }
@@ -86,13 +100,17 @@ static apr_status_t initialize(mcp_turn_t *turn, const mcp_era_t *era, const mcp
                                const char **ret, size_t *ret_bytes, mcp_err_t *err)
 {
     const json_t *asked = json_object_get(message->params, "protocolVersion");
+    const char *told = NULL;
     apr_status_t status;
 
     if (!json_is_string(asked)) {
         return mcp_err_set(err, turn->pool, MCP_FAIL_PARAMS, MCP_CODE_NONE, NULL,
                            "initialize needs params.protocolVersion");
     }
-    status = open_session(turn, era, message->params, err);
+    status = instructions(turn, &told, err);
+    if (status == APR_SUCCESS) {
+        status = open_session(turn, era, message->params, err);
+    }
     if (status != APR_SUCCESS) {
         return status;
     }
@@ -100,8 +118,7 @@ static apr_status_t initialize(mcp_turn_t *turn, const mcp_era_t *era, const mcp
         turn->pool,
         "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"" MCP_SERVER_NAME
         "\",\"version\":\"" MCP_SERVER_VERSION "\"},\"instructions\":%s}",
-        mcp_era_text(era->revision),
-        mcp_rpc_quote(instructions, sizeof(instructions) - 1, turn->pool));
+        mcp_era_text(era->revision), told);
     *ret_bytes = strlen(*ret);
     return APR_SUCCESS;
 }

@@ -8,10 +8,12 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
 #include "mcp_call.h"
+#include "mcp_control.h"
 #include "mcp_failure.h"
 
 /* Where the page starts: at the cursor, which is of this view and grant. */
-static apr_status_t page_start(mcp_turn_t *turn, const json_t *params, int64_t *ret, mcp_err_t *err)
+static apr_status_t page_start(mcp_turn_t *turn, const char *view, const json_t *params, int64_t *ret,
+                               mcp_err_t *err)
 {
     const json_t *cursor = json_object_get(params, "cursor");
     mcp_ring_t ring;
@@ -27,14 +29,15 @@ static apr_status_t page_start(mcp_turn_t *turn, const json_t *params, int64_t *
     }
     status = mcp_ask_ring(turn->child->ask, turn->terms->policy_ms, turn->pool, &ring, err);
     if (status == APR_SUCCESS) {
-        status = mcp_unseal_cursor(&ring, json_string_value(cursor), turn->resolved.view,
-                                   turn->resolved.grant, turn->pool, ret, err);
+        status = mcp_unseal_cursor(&ring, json_string_value(cursor), view, turn->resolved.grant,
+                                   turn->pool, ret, err);
         mcp_wipe(&ring, sizeof(ring));
     }
     return status;
 }
 
-static apr_status_t next_cursor(mcp_turn_t *turn, int64_t offset, const char **ret, mcp_err_t *err)
+static apr_status_t next_cursor(mcp_turn_t *turn, const char *view, int64_t offset, const char **ret,
+                                mcp_err_t *err)
 {
     mcp_ring_t ring;
     const char *sealed;
@@ -44,7 +47,7 @@ static apr_status_t next_cursor(mcp_turn_t *turn, int64_t offset, const char **r
     if (status != APR_SUCCESS) {
         return status;
     }
-    sealed = mcp_seal_cursor(&ring, turn->resolved.view, turn->resolved.grant, offset, turn->pool);
+    sealed = mcp_seal_cursor(&ring, view, turn->resolved.grant, offset, turn->pool);
     mcp_wipe(&ring, sizeof(ring));
     if (sealed == NULL) {
         return mcp_err_set(err, turn->pool, MCP_FAIL_INTERNAL, MCP_CODE_INTERNAL, NULL,
@@ -66,13 +69,14 @@ apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
     int64_t to;
     size_t bytes = 0;
     char *text;
-    apr_status_t status = mcp_view_get(turn->child->views, turn->resolved.view,
-                                       turn->terms->policy_ms, turn->pool, &view, err);
+    apr_status_t status =
+        mcp_view_get(turn->child->views, turn->resolved.view, turn->terms->control_prefix,
+                     turn->terms->policy_ms, turn->pool, &view, err);
     const char *joined;
     const size_t *offsets;
 
     if (status == APR_SUCCESS) {
-        status = page_start(turn, message->params, &from, err);
+        status = page_start(turn, view->key, message->params, &from, err);
     }
     if (status != APR_SUCCESS) {
         return status;
@@ -80,7 +84,7 @@ apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
     from = from > view->count ? view->count : from;
     to = view->count - from > turn->terms->list_page ? from + turn->terms->list_page : view->count;
     if (to < view->count) {
-        status = next_cursor(turn, to, &cursor, err);
+        status = next_cursor(turn, view->key, to, &cursor, err);
         if (status != APR_SUCCESS) {
             return status;
         }
@@ -122,6 +126,8 @@ apr_status_t mcp_tools_call(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
 {
     const json_t *name = json_object_get(message->params, "name");
     const json_t *arguments = json_object_get(message->params, "arguments");
+    const char *op = NULL;
+    apr_status_t status;
 
     if (!json_is_string(name) || json_string_length(name) == 0) {
         return bad_shape(turn, "tools/call needs params.name, a string", err);
@@ -131,6 +137,13 @@ apr_status_t mcp_tools_call(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
     }
     if (arguments != NULL && !json_is_object(arguments)) {
         return bad_shape(turn, "params.arguments must be an object", err);
+    }
+    status = mcp_control_op(turn, json_string_value(name), &op, err);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    if (op != NULL) {
+        return mcp_control_run(turn, era, json_string_value(name), op, arguments, ret, ret_bytes, err);
     }
     return mcp_call_run(turn, era, json_string_value(name), arguments, "direct", ret, ret_bytes, err);
 }

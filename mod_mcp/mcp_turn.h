@@ -14,6 +14,7 @@ typedef struct mcp_child {
     mcp_ask_t *ask;
     mcp_views_t *views;
     mcp_egress_t *egress;
+    struct mcp_api *api; /* what the REST door keeps (mcp_api.h) */
 } mcp_child_t;
 
 /* The endpoint's directives. */
@@ -25,6 +26,7 @@ typedef struct mcp_terms {
     int64_t session_us;  /* MCPSessionLifetime */
     int serves_legacy;   /* MCPLegacy */
     const apr_array_header_t *egress_allow; /* MCPEgressAllow */
+    const char *control_prefix; /* MCPControlPrefix, a label; NULL: policyd's own */
 } mcp_terms_t;
 
 typedef struct mcp_turn {

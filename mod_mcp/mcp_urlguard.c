@@ -43,6 +43,7 @@ struct mcp_guard {
 /* One judgement. */
 typedef struct trial {
     const mcp_guard_t *guard;
+    const char *verdicts; /* as many as the guard has operations */
     const char *method;
     const mcp_guard_op_t *called;
     const char *query;
@@ -94,6 +95,11 @@ apr_status_t mcp_urlguard_compile(const json_t *blob, apr_pool_t *pool, mcp_guar
     }
     *ret = guard;
     return APR_SUCCESS;
+}
+
+size_t mcp_urlguard_rows(const mcp_guard_t *guard)
+{
+    return guard->count;
 }
 
 /* --- readings ------------------------------------------------------------- */
@@ -281,19 +287,25 @@ static int read_segments(const mcp_guard_text_t *text, const view_t *view, apr_p
 
 /* --- verdict --------------------------------------------------------------- */
 
+static char verdict_of(const trial_t *trial, const mcp_guard_op_t *op)
+{
+    return trial->verdicts[op - trial->guard->ops];
+}
+
 /* Whether the best templates, all equally specific, leave the reading to the caller. Among
  * identical templates a block refuses, a twin that the caller merely lacks does not. Equally
  * specific but different ones must each be allowed. */
-static finding_t judge_best(const mcp_guard_op_t *const *best, size_t count,
-                            const mcp_guard_op_t *called)
+static finding_t judge_best(const trial_t *trial, const mcp_guard_op_t *const *best, size_t count)
 {
     const mcp_guard_op_t *own = NULL;
 
     for (size_t i = 0; i < count; ++i) {
-        if (best[i]->verdict == MCP_GUARD_BLOCK) {
+        char verdict = verdict_of(trial, best[i]);
+
+        if (verdict != MCP_GUARD_ALLOW && verdict != MCP_GUARD_DENY) {
             return FOUND_REFUSED;
         }
-        if (best[i] == called || (own == NULL && best[i]->verdict == MCP_GUARD_ALLOW)) {
+        if (best[i] == trial->called || (own == NULL && verdict == MCP_GUARD_ALLOW)) {
             own = best[i];
         }
     }
@@ -301,7 +313,8 @@ static finding_t judge_best(const mcp_guard_op_t *const *best, size_t count,
         return FOUND_REFUSED;
     }
     for (size_t i = 0; i < count; ++i) {
-        if (best[i]->verdict != MCP_GUARD_ALLOW && strcmp(best[i]->shape, own->shape) != 0) {
+        if (verdict_of(trial, best[i]) != MCP_GUARD_ALLOW &&
+            strcmp(best[i]->shape, own->shape) != 0) {
             return FOUND_REFUSED;
         }
     }
@@ -334,7 +347,7 @@ static finding_t judge_reading(const trial_t *trial, const mcp_guard_reading_t *
             best[count++] = op;
         }
     }
-    return count > 0 ? judge_best(best, count, trial->called) : FOUND_NOBODY;
+    return count > 0 ? judge_best(trial, best, count) : FOUND_NOBODY;
 }
 
 /* One reading of one level. */
@@ -478,17 +491,34 @@ static const mcp_guard_op_t *find_called(const mcp_guard_t *guard, const char *o
     return NULL;
 }
 
-apr_status_t mcp_urlguard_check(const mcp_guard_t *guard, const char *base, const char *method,
-                                const char *operation, const char *url, apr_pool_t *pool,
-                                mcp_err_t *err)
+/* Verdicts of another guard, or of another edition of this one, say nothing about these rows. */
+static int are_verdicts_of(const mcp_guard_t *guard, const char *verdicts)
 {
-    trial_t trial = {.guard = guard, .method = upper(method, pool), .query = "", .pool = pool};
+    static const char known[] = {MCP_GUARD_ALLOW, MCP_GUARD_DENY, MCP_GUARD_BLOCK, '\0'};
+
+    return verdicts != NULL && strspn(verdicts, known) == guard->count &&
+           verdicts[guard->count] == '\0';
+}
+
+apr_status_t mcp_urlguard_check(const mcp_guard_t *guard, const char *verdicts, const char *base,
+                                const char *method, const char *operation, const char *url,
+                                apr_pool_t *pool, mcp_err_t *err)
+{
+    trial_t trial = {.guard = guard,
+                     .verdicts = verdicts,
+                     .method = upper(method, pool),
+                     .query = "",
+                     .pool = pool};
     mcp_encode_url_t base_parts;
     mcp_encode_url_t parts;
     mcp_guard_text_t path;
     mcp_guard_text_t query_levels[MAX_ROUNDS + 1];
     size_t levels;
 
+    if (!are_verdicts_of(guard, verdicts)) {
+        return mcp_err_set(err, pool, MCP_FAIL_INTERNAL, MCP_CODE_INTERNAL, NULL,
+                           "This tool's URL rules can't be read.");
+    }
     trial.called = find_called(guard, operation);
     if (trial.called == NULL || strlen(url) > MCP_URL_BYTES ||
         mcp_encode_split(base, &base_parts) != 0 || mcp_encode_split(url, &parts) != 0 ||

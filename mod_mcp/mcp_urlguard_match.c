@@ -234,20 +234,6 @@ static const char *shape_of(const mcp_guard_op_t *op, apr_pool_t *pool)
     return mcp_encode_finish(&buf);
 }
 
-static int read_verdict(const char *text, mcp_guard_verdict_t *ret)
-{
-    static const char *const names[] = {
-        [MCP_GUARD_BLOCK] = "block", [MCP_GUARD_DENY] = "deny", [MCP_GUARD_ALLOW] = "allow"};
-
-    for (size_t i = 0; text != NULL && i < sizeof(names) / sizeof(names[0]); ++i) {
-        if (strcmp(text, names[i]) == 0) {
-            *ret = (mcp_guard_verdict_t)i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
 int mcp_guard_match_compile(const json_t *row, apr_pool_t *pool, mcp_guard_op_t *ret)
 {
     const char *id = mcp_json_str(row, "id");
@@ -260,7 +246,6 @@ int mcp_guard_match_compile(const json_t *row, apr_pool_t *pool, mcp_guard_op_t 
     char *upper;
 
     if (id == NULL || method == NULL || path == NULL || strlen(path) > MCP_GUARD_PATH ||
-        read_verdict(mcp_json_str(row, "verdict"), &op.verdict) != 0 ||
         (query != NULL && !json_is_array(query))) {
         return -1;
     }

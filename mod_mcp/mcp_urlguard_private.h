@@ -24,19 +24,12 @@ typedef struct mcp_guard_pair {
     mcp_guard_text_t value;
 } mcp_guard_pair_t;
 
-typedef enum mcp_guard_verdict {
-    MCP_GUARD_BLOCK, /* the zero value refuses */
-    MCP_GUARD_DENY,
-    MCP_GUARD_ALLOW
-} mcp_guard_verdict_t;
-
 typedef struct mcp_guard_part mcp_guard_part_t;
 
 /* One operation, compiled. */
 typedef struct mcp_guard_op {
     const char *id;
     const char *method; /* upper case */
-    mcp_guard_verdict_t verdict;
     const char
         *shape; /* equal for templates that are the same but for placeholder names and case */
     const mcp_guard_part_t *parts;

@@ -1,7 +1,6 @@
-/* Blobs made ready for use: see mcp_view.h. */
+/* Tool views made ready for use, and what the room shares: see mcp_view.h. */
 #include "mcp_view.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,37 +9,12 @@
 #include <apr_time.h>
 
 #include "../proto/mcp_body.h"
+#include "../proto/mcp_hash.h"
+#include "../proto/mcp_names.h"
 #include "mcp_failure.h"
+#include "mcp_view_private.h"
 
-#define GRANTS 1024 /* remembered; a power of two, direct-mapped */
-
-typedef struct known_grant {
-    char token_hash[MCP_DIGEST_HEX + 1];
-    char grant[MCP_MAX_ID + 1];
-} known_grant_t;
-
-/* A view that a thread is making. */
-typedef struct making {
-    const char *digest;
-    struct making *next;
-} making_t;
-
-struct mcp_views {
-    mcp_ask_t *ask;
-    mcp_cache_t *views;
-    mcp_cache_t *chunks;
-    mcp_cache_t *operations;
-    mcp_cache_t *guards;
-    pthread_mutex_t mutex; /* guards grants and making */
-    pthread_cond_t made;
-    making_t *making;
-    known_grant_t grants[GRANTS];
-};
-
-/* One connection's tools as they came. */
-typedef struct chunk {
-    json_t *tools; /* read only */
-} chunk_t;
+/* --- life -------------------------------------------------------------------------------- */
 
 apr_status_t mcp_view_create(mcp_ask_t *ask, size_t max_bytes, mcp_views_t **ret)
 {
@@ -57,9 +31,11 @@ apr_status_t mcp_view_create(mcp_ask_t *ask, size_t max_bytes, mcp_views_t **ret
     (void)pthread_condattr_destroy(&attributes);
     views->ask = ask;
     if (mcp_cache_create(max_bytes / 2, &views->views) != APR_SUCCESS ||
-        mcp_cache_create(max_bytes / 4, &views->chunks) != APR_SUCCESS ||
+        mcp_cache_create(max_bytes / 16 * 3, &views->chunks) != APR_SUCCESS ||
         mcp_cache_create(max_bytes / 8, &views->operations) != APR_SUCCESS ||
-        mcp_cache_create(max_bytes / 8, &views->guards) != APR_SUCCESS) {
+        mcp_cache_create(max_bytes / 16, &views->schemas) != APR_SUCCESS ||
+        mcp_cache_create(max_bytes / 32 * 3, &views->guards) != APR_SUCCESS ||
+        mcp_cache_create(max_bytes / 32, &views->verdicts) != APR_SUCCESS) {
         mcp_view_free(&views);
         return APR_ENOMEM;
     }
@@ -75,20 +51,16 @@ void mcp_view_free(mcp_views_t **views)
     mcp_cache_free(&(*views)->views);
     mcp_cache_free(&(*views)->chunks);
     mcp_cache_free(&(*views)->operations);
+    mcp_cache_free(&(*views)->schemas);
     mcp_cache_free(&(*views)->guards);
+    mcp_cache_free(&(*views)->verdicts);
     (void)pthread_cond_destroy(&(*views)->made);
     (void)pthread_mutex_destroy(&(*views)->mutex);
     free(*views);
     *views = NULL;
 }
 
-static apr_status_t decref(void *value)
-{
-    json_decref(value);
-    return APR_SUCCESS;
-}
-
-static apr_status_t not_sound(mcp_err_t *err, apr_pool_t *pool, const char *log)
+apr_status_t mcp_view_not_sound(mcp_err_t *err, apr_pool_t *pool, const char *log)
 {
     (void)mcp_err_set(err, pool, MCP_FAIL_UNAVAILABLE, MCP_CODE_POLICY_UNAVAILABLE,
                       "try again in a moment", "the policy service is not available");
@@ -98,12 +70,10 @@ static apr_status_t not_sound(mcp_err_t *err, apr_pool_t *pool, const char *log)
     return MCP_STATUS_REFUSED;
 }
 
-/* A blob as JSON that lives in a new pool of its own. */
-static apr_status_t fetch(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                          apr_pool_t **ret_own, json_t **ret, size_t *ret_bytes, mcp_err_t *err)
+apr_status_t mcp_view_fetch(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                            json_t **ret, size_t *ret_bytes, mcp_err_t *err)
 {
     char *bytes = NULL;
-    apr_pool_t *own;
     json_t *value = NULL;
     apr_status_t status = mcp_ask_blob(views->ask, digest, budget_ms, pool, &bytes, ret_bytes, err);
 
@@ -114,27 +84,21 @@ static apr_status_t fetch(mcp_views_t *views, const char *digest, int64_t budget
         !json_is_object(value)) {
         json_decref(value);
         free(bytes);
-        return not_sound(err, pool, "a blob is not the JSON it should be");
+        return mcp_view_not_sound(err, pool, "a blob is not the JSON it should be");
     }
     free(bytes);
-    if (mcp_cache_pool(&own) != APR_SUCCESS) {
-        json_decref(value);
-        return not_sound(err, pool, "out of memory");
-    }
-    apr_pool_cleanup_register(own, value, decref, apr_pool_cleanup_null);
-    *ret_own = own;
     *ret = value;
     return APR_SUCCESS;
 }
 
 /* --- one maker a view ------------------------------------------------------------------- */
 
-static int is_in_the_making(const mcp_views_t *views, const char *digest)
+static int is_in_the_making(const mcp_views_t *views, const char *key)
 {
-    const making_t *making;
+    const mcp_view_making_t *making;
 
     for (making = views->making; making != NULL; making = making->next) {
-        if (strcmp(making->digest, digest) == 0) {
+        if (strcmp(making->key, key) == 0) {
             return 1;
         }
     }
@@ -144,7 +108,7 @@ static int is_in_the_making(const mcp_views_t *views, const char *digest)
 /* The right to make this view, waited for until another thread that makes it is done; 0 when the
  * budget is over before. A new child gets all its first lists at once: made by each thread, a large
  * view would cost as many times its memory and time. */
-static int claim(mcp_views_t *views, making_t *claimed, int64_t budget_ms)
+static int claim(mcp_views_t *views, mcp_view_making_t *claimed, int64_t budget_ms)
 {
     struct timespec until;
     int is_claimed;
@@ -158,10 +122,10 @@ static int claim(mcp_views_t *views, making_t *claimed, int64_t budget_ms)
         until.tv_sec++;
     }
     (void)pthread_mutex_lock(&views->mutex);
-    while (code == 0 && is_in_the_making(views, claimed->digest)) {
+    while (code == 0 && is_in_the_making(views, claimed->key)) {
         code = pthread_cond_timedwait(&views->made, &views->mutex, &until);
     }
-    is_claimed = !is_in_the_making(views, claimed->digest);
+    is_claimed = !is_in_the_making(views, claimed->key);
     if (is_claimed) {
         claimed->next = views->making;
         views->making = claimed;
@@ -170,9 +134,9 @@ static int claim(mcp_views_t *views, making_t *claimed, int64_t budget_ms)
     return is_claimed;
 }
 
-static void unclaim(mcp_views_t *views, const making_t *claimed)
+static void unclaim(mcp_views_t *views, const mcp_view_making_t *claimed)
 {
-    making_t **at;
+    mcp_view_making_t **at;
 
     (void)pthread_mutex_lock(&views->mutex);
     for (at = &views->making; *at != claimed; at = &(*at)->next) {
@@ -182,142 +146,227 @@ static void unclaim(mcp_views_t *views, const making_t *claimed)
     (void)pthread_mutex_unlock(&views->mutex);
 }
 
-/* --- tool views ----------------------------------------------------------------------- */
+/* --- the tools of a view ------------------------------------------------------------------ */
 
+/* A selected tool under its advertised name. */
 typedef struct row {
     const char *name;
-    const json_t *def;
+    const mcp_chunk_tool_t *tool;
+    int is_control;
 } row_t;
+
+/* A view in the making. */
+typedef struct build {
+    mcp_views_t *views;
+    const char *prefix; /* of control-plane tools */
+    int64_t budget_ms;
+    apr_time_t until;
+    apr_pool_t *pool;   /* gone when the view is made */
+    apr_array_header_t *rows;
+    mcp_err_t *err;
+} build_t;
 
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const row_t *)a)->name, ((const row_t *)b)->name);
 }
 
-static apr_status_t get_chunk(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                              const chunk_t **ret, mcp_err_t *err)
+/* What is left of the budget, which ends by a clock that may be set: never more than the whole. */
+static int64_t left_ms(const build_t *build)
 {
-    mcp_cached_t *cached = mcp_cache_get(views->chunks, digest);
+    int64_t left = apr_time_as_msec(build->until - apr_time_now());
 
-    if (cached == NULL) {
-        apr_pool_t *own = NULL;
-        json_t *value = NULL;
-        size_t bytes = 0;
-        chunk_t *chunk;
-        apr_status_t status = fetch(views, digest, budget_ms, pool, &own, &value, &bytes, err);
+    return left < build->budget_ms ? left : build->budget_ms;
+}
 
-        if (status != APR_SUCCESS) {
-            return status;
+/* 0 when the tool can't stand in a list: one of the control plane gets its name here, others bring theirs. */
+static int push(build_t *build, const mcp_chunk_tool_t *tool, int is_control)
+{
+    row_t *row;
+
+    if (tool->is_named == is_control) {
+        return 0;
+    }
+    row = apr_array_push(build->rows);
+    row->tool = tool;
+    row->is_control = is_control;
+    row->name = is_control ? apr_pstrcat(build->pool, build->prefix, "__", tool->name, NULL) : tool->name;
+    return !is_control || mcp_name_is_tool(row->name);
+}
+
+/* The selected tools of one entry of the manifest. */
+static apr_status_t gather_chunk(build_t *build, const json_t *entry, int is_control)
+{
+    const char *digest = mcp_json_str(entry, "digest");
+    const json_t *counted = json_object_get(entry, "tools");
+    const mcp_chunk_t *chunk = NULL;
+    const unsigned char *bits = NULL;
+    int before = build->rows->nelts;
+    apr_status_t status;
+    int i;
+
+    if (digest == NULL) {
+        return mcp_view_not_sound(build->err, build->pool, "a manifest names no digest");
+    }
+    status = mcp_view_chunk(build->views, digest, left_ms(build), build->pool, &chunk, build->err);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    if (!mcp_view_select(json_object_get(entry, "select"), chunk->count, build->pool, &bits)) {
+        return mcp_view_not_sound(build->err, build->pool, "a manifest's selection does not fit its chunk");
+    }
+    for (i = 0; i < chunk->count; i++) {
+        if (bits != NULL && bits[i >> 3] == 0) {
+            i |= 7; /* to the next byte: a view costs what it selects */
+            continue;
         }
-        chunk = apr_palloc(own, sizeof(*chunk));
-        chunk->tools = json_object_get(value, "tools");
-        if (!json_is_array(chunk->tools)) {
-            apr_pool_destroy(own);
-            return not_sound(err, pool, "a chunk has no tools");
+        if (bits != NULL && (bits[i >> 3] >> (i & 7) & 1) == 0) {
+            continue;
         }
-        cached = mcp_cache_put(views->chunks, digest, own, chunk, bytes * 7); /* jansson's weight, measured */
-        if (cached == NULL) {
-            return not_sound(err, pool, "out of memory");
+        if (!push(build, &chunk->tools[i], is_control)) {
+            return mcp_view_not_sound(build->err, build->pool, "a chunk's tool lacks a name, or has one too many");
         }
     }
-    mcp_cache_release_with(views->chunks, cached, pool);
-    *ret = cached->value;
+    if (counted != NULL && json_integer_value(counted) != (json_int_t)(build->rows->nelts - before)) {
+        return mcp_view_not_sound(build->err, build->pool, "a manifest counts other tools than it selects");
+    }
     return APR_SUCCESS;
 }
 
-/* What is left of a budget that ends at `until`, by a clock that may be set: never more than the budget. */
-static int64_t left_ms(apr_time_t until, int64_t budget_ms)
-{
-    int64_t left = apr_time_as_msec(until - apr_time_now());
-
-    return left < budget_ms ? left : budget_ms;
-}
-
-/* All tools of all chunks, sorted. The budget is that of all of them. */
-static apr_status_t gather(mcp_views_t *views, const json_t *manifest, int64_t budget_ms,
-                           apr_pool_t *pool, row_t **ret_rows, int *ret_count, mcp_err_t *err)
+/* All selected tools, sorted by advertised name. The budget is that of all chunks. */
+static apr_status_t gather(build_t *build, const json_t *manifest)
 {
     const json_t *chunks = json_object_get(manifest, "chunks");
-    apr_array_header_t *rows = apr_array_make(pool, 256, sizeof(row_t));
-    apr_time_t until = apr_time_now() + apr_time_from_msec(budget_ms);
+    const json_t *control = json_object_get(manifest, "control");
     const json_t *entry;
     size_t i;
+    apr_status_t status;
 
     if (!json_is_array(chunks)) {
-        return not_sound(err, pool, "a manifest has no chunks");
+        return mcp_view_not_sound(build->err, build->pool, "a manifest has no chunks");
     }
     json_array_foreach(chunks, i, entry)
     {
-        const char *digest = mcp_json_str(entry, "digest");
-        const chunk_t *chunk = NULL;
-        const json_t *tool;
-        size_t k;
-        apr_status_t status = digest != NULL
-                                  ? get_chunk(views, digest, left_ms(until, budget_ms), pool, &chunk, err)
-                                  : not_sound(err, pool, "a manifest names no digest");
-
+        status = gather_chunk(build, entry, 0);
         if (status != APR_SUCCESS) {
             return status;
         }
-        json_array_foreach(chunk->tools, k, tool)
-        {
-            row_t *row = apr_array_push(rows);
-
-            row->name = mcp_json_str(tool, "name");
-            row->def = json_object_get(tool, "def");
-            if (row->name == NULL || !json_is_object(row->def)) {
-                return not_sound(err, pool, "a chunk lacks a name or definition");
-            }
+    }
+    if (control != NULL) {
+        if (build->prefix == NULL) {
+            build->prefix = mcp_json_str(manifest, "control_prefix");
+        }
+        if (build->prefix == NULL || !mcp_name_is_label(build->prefix)) {
+            return mcp_view_not_sound(build->err, build->pool, "a manifest names no control prefix");
+        }
+        status = gather_chunk(build, control, 1);
+        if (status != APR_SUCCESS) {
+            return status;
         }
     }
-    qsort(rows->elts, (size_t)rows->nelts, sizeof(row_t), by_name);
-    *ret_rows = (row_t *)(void *)rows->elts;
-    *ret_count = rows->nelts;
+    qsort(build->rows->elts, (size_t)build->rows->nelts, sizeof(row_t), by_name);
     return APR_SUCCESS;
 }
 
-/* Tool objects as one text with the offset of each; without `title` for the oldest revision. */
-static apr_status_t join(const row_t *rows, int count, int without_title, apr_pool_t *own,
-                         apr_pool_t *scratch, const char **ret, const size_t **ret_offsets,
-                         size_t *ret_bytes)
+/* What the view keeps of each tool, whatever becomes of its chunk. */
+static const mcp_view_tool_t *describe(const row_t *rows, int count, apr_pool_t *own, size_t *ret_bytes)
+{
+    mcp_view_tool_t *tools = apr_pcalloc(own, sizeof(*tools) * (size_t)(count + 1));
+    int i;
+
+    for (i = 0; i < count; i++) {
+        tools[i].name = apr_pstrdup(own, rows[i].name);
+        tools[i].op = apr_pstrdup(own, rows[i].tool->op);
+        tools[i].klass = rows[i].tool->klass;
+        tools[i].is_control = rows[i].is_control;
+        tools[i].is_pinned = rows[i].tool->is_pinned;
+        *ret_bytes += sizeof(*tools) + strlen(tools[i].name) + strlen(tools[i].op) + 2;
+    }
+    return tools;
+}
+
+/* --- the texts of a view -------------------------------------------------------------------- */
+
+#define NAME_HEAD "{\"name\":\""
+
+static size_t row_bytes(const row_t *row, int is_old)
+{
+    size_t bytes = is_old ? row->tool->old_bytes : row->tool->bytes;
+
+    if (!row->is_control) {
+        return bytes;
+    }
+    /* the name and its quote for the opening brace; a comma where more follows */
+    return sizeof(NAME_HEAD) - 1 + strlen(row->name) + 1 + (bytes > 2 ? 1 : 0) + bytes - 1;
+}
+
+static void put_row(char *to, const row_t *row, int is_old)
+{
+    const char *text = is_old ? row->tool->old_text : row->tool->text;
+    size_t bytes = is_old ? row->tool->old_bytes : row->tool->bytes;
+    size_t name_bytes = strlen(row->name);
+
+    if (row->is_control) {
+        memcpy(to, NAME_HEAD, sizeof(NAME_HEAD) - 1);
+        to += sizeof(NAME_HEAD) - 1;
+        memcpy(to, row->name, name_bytes); /* has the form of a tool's name: nothing to quote */
+        to += name_bytes;
+        *to++ = '"';
+        if (bytes > 2) {
+            *to++ = ',';
+        }
+        text++;
+        bytes--;
+    }
+    memcpy(to, text, bytes);
+}
+
+/* Tool objects as one text with the offset of each. */
+static void join(const row_t *rows, int count, int is_old, apr_pool_t *own, const char **ret,
+                 const size_t **ret_offsets, size_t *ret_bytes)
 {
     size_t *offsets = apr_palloc(own, sizeof(*offsets) * (size_t)(count + 1));
-    const char **texts = apr_palloc(scratch, sizeof(*texts) * (size_t)(count + 1));
     size_t total = 0;
     char *joined;
     int i;
 
     for (i = 0; i < count; i++) {
-        size_t bytes = 0;
-        json_t *def = json_copy((json_t *)(uintptr_t)rows[i].def);
-        char *text;
-
-        if (def != NULL && without_title) {
-            (void)json_object_del(def, "title"); /* absent is fine */
-        }
-        text = def != NULL ? mcp_json_text(def, &bytes) : NULL;
-        json_decref(def);
-        if (text == NULL) {
-            return APR_ENOMEM;
-        }
-        texts[i] = apr_pstrmemdup(scratch, text, bytes);
-        free(text);
         offsets[i] = total;
-        total += bytes + 1; /* and a comma */
+        total += row_bytes(&rows[i], is_old) + 1; /* and a comma */
     }
     offsets[count] = total;
     joined = apr_palloc(own, total + 1);
     for (i = 0; i < count; i++) {
-        size_t bytes = offsets[i + 1] - offsets[i] - 1;
-
-        memcpy(joined + offsets[i], texts[i], bytes);
-        joined[offsets[i] + bytes] = ',';
+        put_row(joined + offsets[i], &rows[i], is_old);
+        joined[offsets[i + 1] - 1] = ',';
     }
     joined[total] = '\0';
     *ret = joined;
     *ret_offsets = offsets;
-    *ret_bytes += total;
-    return APR_SUCCESS;
+    *ret_bytes += total + sizeof(*offsets) * (size_t)(count + 1);
+}
+
+static int has_titles(const row_t *rows, int count)
+{
+    int i;
+
+    for (i = 0; i < count; i++) {
+        if (rows[i].tool->old_text != rows[i].tool->text) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void join_both(mcp_view_t *view, const row_t *rows, apr_pool_t *own, size_t *ret_bytes)
+{
+    join(rows, view->count, 0, own, &view->joined, &view->offsets, ret_bytes);
+    if (has_titles(rows, view->count)) {
+        join(rows, view->count, 1, own, &view->old_joined, &view->old_offsets, ret_bytes);
+    } else {
+        view->old_joined = view->joined;
+        view->old_offsets = view->offsets;
+    }
 }
 
 /* The list that nearly every client asks for, ready to be sent as it lies here: copying a thousand tools for each
@@ -336,63 +385,97 @@ static void make_whole(mcp_view_t *view, apr_pool_t *own, apr_pool_t *scratch, s
     *ret_bytes += view->whole_bytes;
 }
 
-static apr_status_t make_view(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                              mcp_cached_t **ret, mcp_err_t *err)
+/* Everything of a view but its manifest. build->pool is scratch. */
+static apr_status_t fill_view(build_t *build, const json_t *manifest, mcp_view_t *view, apr_pool_t *own,
+                              size_t *ret_bytes)
 {
-    apr_pool_t *scratch;
+    const row_t *rows;
+    apr_status_t status = gather(build, manifest);
+
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    rows = (const row_t *)(const void *)build->rows->elts;
+    view->count = build->rows->nelts;
+    view->tools = describe(rows, view->count, own, ret_bytes);
+    join_both(view, rows, own, ret_bytes);
+    make_whole(view, own, build->pool, ret_bytes);
+    return APR_SUCCESS;
+}
+
+/* err's texts, which may be of a pool that ends. */
+static void keep_err(mcp_err_t *err, apr_pool_t *pool)
+{
+    if (err != NULL && err->message != NULL) {
+        err->message = apr_pstrdup(pool, err->message);
+        err->hint = err->hint != NULL ? apr_pstrdup(pool, err->hint) : NULL;
+        err->log = err->log != NULL ? apr_pstrdup(pool, err->log) : NULL;
+    }
+}
+
+static apr_status_t make_view(mcp_views_t *views, const char *digest, const char *prefix, const char *key,
+                              int64_t budget_ms, apr_pool_t *pool, mcp_cached_t **ret, mcp_err_t *err)
+{
+    build_t build = {views, prefix, budget_ms, 0, NULL, NULL, err};
     apr_pool_t *own = NULL;
     json_t *manifest = NULL;
     size_t bytes = 0;
     mcp_view_t *view;
-    row_t *rows = NULL;
     apr_status_t status;
 
-    status = fetch(views, digest, budget_ms, pool, &own, &manifest, &bytes, err);
-    if (status != APR_SUCCESS) {
-        return status;
+    build.until = apr_time_now() + apr_time_from_msec(budget_ms);
+    if (apr_pool_create(&build.pool, pool) != APR_SUCCESS || mcp_cache_pool(&own) != APR_SUCCESS) {
+        return mcp_view_not_sound(err, pool, "out of memory");
     }
-    (void)apr_pool_create(&scratch, pool);
+    build.rows = apr_array_make(build.pool, 256, sizeof(row_t));
     view = apr_pcalloc(own, sizeof(*view));
-    status = gather(views, manifest, budget_ms, scratch, &rows, &view->count, err);
-    if (status == APR_SUCCESS &&
-        (join(rows, view->count, 0, own, scratch, &view->joined, &view->offsets, &bytes) !=
-             APR_SUCCESS ||
-         join(rows, view->count, 1, own, scratch, &view->old_joined, &view->old_offsets, &bytes) !=
-             APR_SUCCESS)) {
-        status = not_sound(err, pool, "out of memory");
-    }
+    view->key = apr_pstrdup(own, key);
+    status = mcp_view_fetch(views, digest, budget_ms, build.pool, &manifest, &bytes, err);
+    bytes = sizeof(*view);
     if (status == APR_SUCCESS) {
-        make_whole(view, own, scratch, &bytes);
+        status = fill_view(&build, manifest, view, own, &bytes);
     }
+    json_decref(manifest);
     if (status != APR_SUCCESS) {
-        if (err != NULL && err->message != NULL) { /* its texts are of scratch perhaps */
-            err->message = apr_pstrdup(pool, err->message);
-            err->hint = err->hint != NULL ? apr_pstrdup(pool, err->hint) : NULL;
-            err->log = err->log != NULL ? apr_pstrdup(pool, err->log) : NULL;
-        }
-        apr_pool_destroy(scratch);
+        keep_err(err, pool);
+        apr_pool_destroy(build.pool);
         apr_pool_destroy(own);
         return status;
     }
-    apr_pool_destroy(scratch);
-    *ret = mcp_cache_put(views->views, digest, own, view, bytes);
-    return *ret != NULL ? APR_SUCCESS : not_sound(err, pool, "out of memory");
+    apr_pool_destroy(build.pool);
+    *ret = mcp_cache_put(views->views, key, own, view, bytes);
+    return *ret != NULL ? APR_SUCCESS : mcp_view_not_sound(err, pool, "out of memory");
 }
 
-apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                          const mcp_view_t **ret, mcp_err_t *err)
+/* What a view is kept under: the same digest gives other texts under another prefix. */
+static const char *key_of(const char *digest, const char *prefix, char *buf, apr_pool_t *pool)
 {
-    mcp_cached_t *cached = mcp_cache_get(views->views, digest);
-    making_t claimed = {digest, NULL};
+    const char *both;
+
+    if (prefix == NULL) {
+        return digest;
+    }
+    both = apr_pstrcat(pool, digest, " ", prefix, NULL);
+    mcp_digest_hex(both, strlen(both), buf);
+    return buf;
+}
+
+apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, const char *prefix, int64_t budget_ms,
+                          apr_pool_t *pool, const mcp_view_t **ret, mcp_err_t *err)
+{
+    char buf[MCP_DIGEST_HEX + 1];
+    const char *key = key_of(digest, prefix, buf, pool);
+    mcp_cached_t *cached = mcp_cache_get(views->views, key);
+    mcp_view_making_t claimed = {key, NULL};
     apr_status_t status = APR_SUCCESS;
 
     if (cached == NULL && !claim(views, &claimed, budget_ms)) {
-        return not_sound(err, pool, "another request did not get the view in time");
+        return mcp_view_not_sound(err, pool, "another request did not get the view in time");
     }
     if (cached == NULL) {
-        cached = mcp_cache_get(views->views, digest); /* made while this thread waited */
+        cached = mcp_cache_get(views->views, key); /* made while this thread waited */
         if (cached == NULL) {
-            status = make_view(views, digest, budget_ms, pool, &cached, err);
+            status = make_view(views, digest, prefix, key, budget_ms, pool, &cached, err);
         }
         unclaim(views, &claimed);
     }
@@ -403,78 +486,19 @@ apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget
     return status;
 }
 
-
-/* --- operations and guards --------------------------------------------------------------- */
-
-apr_status_t mcp_view_operation(mcp_views_t *views, const char *digest, int64_t budget_ms,
-                                apr_pool_t *pool, const mcp_operation_t **ret, mcp_err_t *err)
+static int against_name(const void *name, const void *tool)
 {
-    mcp_cached_t *cached = mcp_cache_get(views->operations, digest);
-
-    if (cached == NULL) {
-        apr_pool_t *own = NULL;
-        json_t *value = NULL;
-        size_t bytes = 0;
-        mcp_schema_t *compiled = NULL;
-        mcp_operation_t *operation;
-        apr_status_t status = fetch(views, digest, budget_ms, pool, &own, &value, &bytes, err);
-
-        if (status != APR_SUCCESS) {
-            return status;
-        }
-        operation = apr_pcalloc(own, sizeof(*operation));
-        operation->definition = value;
-        operation->id = mcp_json_str(value, "id");
-        operation->method = mcp_json_str(value, "method");
-        operation->schema = json_object_get(value, "schema");
-        if (operation->id == NULL || operation->method == NULL ||
-            mcp_schema_compile(operation->schema, own, &compiled, NULL) != MCP_OK) {
-            apr_pool_destroy(own);
-            return not_sound(err, pool, "an operation's definition is not sound");
-        }
-        operation->compiled = compiled;
-        cached = mcp_cache_put(views->operations, digest, own, operation, bytes * 15);
-        if (cached == NULL) {
-            return not_sound(err, pool, "out of memory");
-        }
-    }
-    mcp_cache_release_with(views->operations, cached, pool);
-    *ret = cached->value;
-    return APR_SUCCESS;
+    return strcmp(name, ((const mcp_view_tool_t *)tool)->name);
 }
 
-apr_status_t mcp_view_guard(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                            const mcp_guard_t **ret, mcp_err_t *err)
+const mcp_view_tool_t *mcp_view_find(const mcp_view_t *view, const char *name)
 {
-    mcp_cached_t *cached = mcp_cache_get(views->guards, digest);
-
-    if (cached == NULL) {
-        apr_pool_t *own = NULL;
-        json_t *value = NULL;
-        size_t bytes = 0;
-        mcp_guard_t *guard = NULL;
-        apr_status_t status = fetch(views, digest, budget_ms, pool, &own, &value, &bytes, err);
-
-        if (status != APR_SUCCESS) {
-            return status;
-        }
-        if (mcp_urlguard_compile(value, own, &guard, NULL) != APR_SUCCESS) {
-            apr_pool_destroy(own);
-            return not_sound(err, pool, "a guard is not sound");
-        }
-        cached = mcp_cache_put(views->guards, digest, own, guard, bytes * 10);
-        if (cached == NULL) {
-            return not_sound(err, pool, "out of memory");
-        }
-    }
-    mcp_cache_release_with(views->guards, cached, pool);
-    *ret = cached->value;
-    return APR_SUCCESS;
+    return bsearch(name, view->tools, (size_t)view->count, sizeof(*view->tools), against_name);
 }
 
 /* --- grants -------------------------------------------------------------------------------- */
 
-static known_grant_t *place(mcp_views_t *views, const char *token_hash)
+static mcp_view_known_t *place(mcp_views_t *views, const char *token_hash)
 {
     unsigned hash = 0;
     int i;
@@ -482,12 +506,12 @@ static known_grant_t *place(mcp_views_t *views, const char *token_hash)
     for (i = 0; i < 8 && token_hash[i] != '\0'; i++) {
         hash = hash * 31u + (unsigned char)token_hash[i];
     }
-    return &views->grants[hash & (GRANTS - 1)];
+    return &views->grants[hash & (MCP_VIEW_GRANTS - 1)];
 }
 
 const char *mcp_view_grant(mcp_views_t *views, const char *token_hash, apr_pool_t *pool)
 {
-    known_grant_t *known = place(views, token_hash);
+    mcp_view_known_t *known = place(views, token_hash);
     const char *grant = NULL;
 
     (void)pthread_mutex_lock(&views->mutex);
@@ -500,7 +524,7 @@ const char *mcp_view_grant(mcp_views_t *views, const char *token_hash, apr_pool_
 
 void mcp_view_remember(mcp_views_t *views, const char *token_hash, const char *grant)
 {
-    known_grant_t *known = place(views, token_hash);
+    mcp_view_known_t *known = place(views, token_hash);
 
     (void)pthread_mutex_lock(&views->mutex);
     (void)apr_cpystrn(known->token_hash, token_hash, sizeof(known->token_hash));

@@ -1,5 +1,5 @@
-/* What a child keeps of policyd's blobs, ready for use: tool views with their list pre-serialised, operations with their schema compiled,
- * guards compiled. All immutable and shared by the child's threads. */
+/* What a child keeps of policyd's blobs, ready for use: tool views with their list pre-serialised, operations and advertised schemas compiled,
+ * guards compiled, callers' verdicts. All immutable and shared by the child's threads. */
 #ifndef MCP_VIEW_H
 #define MCP_VIEW_H
 
@@ -10,9 +10,20 @@
 
 typedef struct mcp_views mcp_views_t;
 
-/* A tool view: every tool's object as text, in bytewise order of names, joined by commas, so that any page is one slice. */
+/* One tool of a view. */
+typedef struct mcp_view_tool {
+    const char *name;  /* as advertised: a control-plane tool's has its prefix */
+    const char *op;    /* id of its operation; "" where the chunk says none */
+    mcp_class_t klass; /* effective classification */
+    int is_control;    /* of the control plane: runs in policyd */
+    int is_pinned;     /* always visible */
+} mcp_view_tool_t;
+
+/* A tool view: every tool's object as text, in bytewise order of advertised names, joined by commas, so that any page is one slice. */
 typedef struct mcp_view {
+    const char *key;         /* names these very bytes: digest and prefix */
     int count;
+    const mcp_view_tool_t *tools;
     const char *joined;      /* as policyd made them: 2025-06-18 and later */
     const size_t *offsets;   /* count + 1: tool i is joined[offsets[i] .. offsets[i + 1] - 1) */
     const char *old_joined;  /* without `title`: 2025-03-26 */
@@ -33,17 +44,32 @@ typedef struct mcp_operation {
     const mcp_schema_t *compiled;
 } mcp_operation_t;
 
+/* A schema that callers see in the place of an operation's own. */
+typedef struct mcp_advertised {
+    const json_t *schema; /* read only: shared by threads */
+    const mcp_schema_t *compiled;
+} mcp_advertised_t;
+
 /* max_bytes: of all that is kept. */
 apr_status_t mcp_view_create(mcp_ask_t *ask, size_t max_bytes, mcp_views_t **ret);
 void mcp_view_free(mcp_views_t **views);
 
-/* Each asks policyd for what is not there, and holds the result until `pool` is cleared. Failures: MCP_FAIL_UNAVAILABLE. */
-apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
-                          const mcp_view_t **ret, mcp_err_t *err);
+/* Each asks policyd for what is not there, and holds the result until `pool` is cleared. Failures: MCP_FAIL_UNAVAILABLE.
+ * prefix: of control-plane tools at this endpoint, a label; NULL: the one that the view names. */
+apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, const char *prefix, int64_t budget_ms,
+                          apr_pool_t *pool, const mcp_view_t **ret, mcp_err_t *err);
 apr_status_t mcp_view_operation(mcp_views_t *views, const char *digest, int64_t budget_ms,
                                 apr_pool_t *pool, const mcp_operation_t **ret, mcp_err_t *err);
+apr_status_t mcp_view_schema(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                             const mcp_advertised_t **ret, mcp_err_t *err);
 apr_status_t mcp_view_guard(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
                             const mcp_guard_t **ret, mcp_err_t *err);
+/* A caller's verdicts about a guard's rows, for mcp_urlguard_check(), which compares their number with the rows'. */
+apr_status_t mcp_view_verdicts(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
+                               const char **ret, mcp_err_t *err);
+
+/* The view's tool of this advertised name, or NULL. Lives as long as the view. */
+const mcp_view_tool_t *mcp_view_find(const mcp_view_t *view, const char *name);
 
 /* The grant's id that a token's hash was resolved to before in this child, or NULL; remembering it is safe because a hash never changes its
  * grant, and it decides nothing: it only spares a question when a sealed session is opened. In pool. */

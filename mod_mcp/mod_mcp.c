@@ -3,6 +3,7 @@
 #include "mcp_handler.h"
 #include "mcp_input.h"
 #include "mcp_lifecycle.h"
+#include "mcp_rest.h"
 #include "mcp_status.h"
 #include "mcp_wellknown.h"
 
@@ -17,7 +18,7 @@ static int map_to_storage(request_rec *r)
 {
     const mcp_dir_conf_t *conf = mcp_config_dir(r);
 
-    if ((conf != NULL && conf->is_endpoint == 1) || mcp_wellknown_is_ours(r)) {
+    if ((conf != NULL && (conf->is_endpoint == 1 || conf->is_api == 1)) || mcp_wellknown_is_ours(r)) {
         return OK;
     }
     return DECLINED;
@@ -41,6 +42,8 @@ static void register_hooks(apr_pool_t *pool)
     APR_OPTIONAL_HOOK(ap, status_hook, mcp_status_show, NULL, NULL, APR_HOOK_MIDDLE);
     /* before mod_dir, autoindex and the default handler look for files */
     ap_hook_handler(mcp_wellknown_handler, NULL, NULL, APR_HOOK_FIRST);
+    /* a REST API may lie below an endpoint's path, which answers for all else there */
+    ap_hook_handler(mcp_rest_handler, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(mcp_handler, NULL, NULL, APR_HOOK_FIRST);
 }
 

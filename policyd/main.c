@@ -20,6 +20,7 @@
 #include "pd_admin.h"
 #include "pd_bus.h"
 #include "pd_config.h"
+#include "pd_control.h"
 #include "pd_core.h"
 #include "pd_init.h"
 #include "pd_log.h"
@@ -27,6 +28,7 @@
 #include "pd_ops.h"
 #include "pd_policy.h"
 #include "pd_privs.h"
+#include "pd_routes.h"
 #include "pd_seal.h"
 
 #ifndef POLICYD_VERSION
@@ -233,6 +235,12 @@ static int check_operations(daemon_t *daemon)
 {
     pd_status_t status = pd_ops_init(daemon->core.pool, daemon->why, sizeof daemon->why);
 
+    if (status == PD_OK) {
+        status = pd_control_make(daemon->core.pool);
+    }
+    if (status == PD_OK) {
+        status = pd_routes_make(daemon->core.pool); /* logs why not */
+    }
     return status == PD_OK ? 1 : failed(daemon, status, "operations");
 }
 

@@ -1,6 +1,7 @@
 /* connections list, get, create, update, delete. Everybody manages connections of their own; shared
  * ones, and those of others, take connection:admin. What the actor may not see is as one that never
- * existed. */
+ * existed, and so is, for all but those who see every connection, one on a connector that is withheld
+ * from the actor. */
 #include "op_connections.h"
 
 #include <string.h>
@@ -10,11 +11,11 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_names.h"
 #include "op_find.h"
+#include "op_reach.h"
 #include "op_roles.h"
 #include "pd_catalog.h"
 #include "pd_seal.h"
-
-#define STEP 200
+#include "pd_snapshot.h"
 
 const char *pd_op_connections_key(const char *owner, const char *label, apr_pool_t *pool)
 {
@@ -50,11 +51,38 @@ static int is_own(const pd_op_call_t *call, const pd_object_t *object)
            strcmp(object->owner, call->actor->member_id) == 0;
 }
 
-static int may_see(const pd_op_call_t *call, const pd_object_t *object)
+static int sees_all(const pd_op_call_t *call)
 {
-    return object->owner == NULL || is_own(call, object) ||
-           pd_actor_may(call->actor, "connection:read_all") ||
+    return pd_actor_may(call->actor, "connection:read_all") ||
            pd_actor_may(call->actor, "connection:admin");
+}
+
+/* `seen` (NULL: not kept) remembers answers by connector: a list asks for the same ones again. */
+static int sees_connector(const pd_op_call_t *call, const char *connector_id, apr_hash_t *seen)
+{
+    static const char yes[] = "y";
+    static const char no[] = "n";
+    pd_subject_t subject = pd_op_subject(call->actor);
+    const char *known = seen != NULL ? apr_hash_get(seen, connector_id, APR_HASH_KEY_STRING) : NULL;
+
+    if (known == NULL) {
+        known = pd_op_sees(call, &subject, connector_id) ? yes : no;
+        if (seen != NULL) {
+            apr_hash_set(seen, apr_pstrdup(call->pool, connector_id), APR_HASH_KEY_STRING, known);
+        }
+    }
+    return known == yes;
+}
+
+static int may_see(const pd_op_call_t *call, const pd_object_t *object, apr_hash_t *seen)
+{
+    const char *connector = mcp_json_str(object->doc, "connector");
+
+    if (sees_all(call)) {
+        return 1;
+    }
+    return (object->owner == NULL || is_own(call, object)) && connector != NULL &&
+           sees_connector(call, connector, seen);
 }
 
 /* By id; else by label: the actor's own before a shared one. */
@@ -62,8 +90,12 @@ static pd_status_t find_connection(pd_op_call_t *call, pd_object_t **ret)
 {
     const char *named = pd_op_text(call, "connection");
     const char *own = call->actor->member_id;
-    pd_status_t status = PD_E_NOT_FOUND;
+    pd_status_t status = pd_op_has_policy(call);
 
+    if (status != PD_OK) {
+        return status;
+    }
+    status = PD_E_NOT_FOUND;
     if (strncmp(named, "cxn_", 4) == 0) {
         status = pd_tx_get(call->tx, "connection", named, ret);
     }
@@ -75,7 +107,7 @@ static pd_status_t find_connection(pd_op_call_t *call, pd_object_t **ret)
         status =
             pd_tx_find(call->tx, "connection", pd_op_connections_key(NULL, named, call->pool), ret);
     }
-    if (status == PD_E_NOT_FOUND || (status == PD_OK && !may_see(call, *ret))) {
+    if (status == PD_E_NOT_FOUND || (status == PD_OK && !may_see(call, *ret, NULL))) {
         return pd_fault(&call->fault, MCP_CODE_NOT_FOUND, "connections list shows them.",
                         "There is no such connection; name one by id or label, another member's by "
                         "id.");
@@ -89,6 +121,7 @@ static pd_status_t check_admin(pd_op_call_t *call, int is_needed)
         return PD_OK;
     }
     pd_op_detail(call, "lacks=connection:admin");
+    (void)apr_cpystrn(call->fault.permission, "connection:admin", sizeof(call->fault.permission));
     return pd_fault(&call->fault, MCP_CODE_PERMISSION_DENIED, "Connections of your own need none.",
                     "Shared connections, and those of other members, need the permission "
                     "connection:admin.");
@@ -98,6 +131,7 @@ typedef struct wanted {
     const char *connector_id;
     const char *owner_id;
     const char *query;
+    apr_hash_t *seen; /* see sees_connector() */
 } wanted_t;
 
 static int has_part(const pd_op_call_t *call, const pd_object_t *object, const char *name,
@@ -114,9 +148,6 @@ static int is_wanted(const pd_op_call_t *call, const pd_object_t *object, const 
     const json_t *shared = json_object_get(call->args, "shared");
     const char *connector = mcp_json_str(object->doc, "connector");
 
-    if (!may_see(call, object)) {
-        return 0;
-    }
     if (wanted->connector_id != NULL &&
         (connector == NULL || strcmp(connector, wanted->connector_id) != 0)) {
         return 0;
@@ -128,8 +159,9 @@ static int is_wanted(const pd_op_call_t *call, const pd_object_t *object, const 
     if (shared != NULL && json_is_true(shared) != (object->owner == NULL)) {
         return 0;
     }
-    return wanted->query == NULL || has_part(call, object, "label", wanted->query) ||
-           has_part(call, object, "connector_slug", wanted->query);
+    return (wanted->query == NULL || has_part(call, object, "label", wanted->query) ||
+            has_part(call, object, "connector_slug", wanted->query)) &&
+           may_see(call, object, wanted->seen);
 }
 
 /* A filter by a member whose connections the actor does not see finds nothing, whether that member
@@ -146,8 +178,7 @@ static pd_status_t find_owner(pd_op_call_t *call, const char *named, wanted_t *w
         wanted->owner_id = member->id;
         return PD_OK;
     }
-    if (status == PD_E_INVALID && !pd_actor_may(call->actor, "connection:read_all") &&
-        !pd_actor_may(call->actor, "connection:admin")) {
+    if (status == PD_E_INVALID && !sees_all(call)) {
         memset(&call->fault, 0, sizeof(call->fault));
         *ret_nothing = 1;
         wanted->owner_id = own;
@@ -161,14 +192,16 @@ pd_status_t pd_op_connections_list(pd_op_call_t *call)
     const char *connector = pd_op_text(call, "connector");
     const char *owner = pd_op_text(call, "owner");
     const char *query = pd_op_text(call, "query");
-    wanted_t wanted = {NULL, NULL, query != NULL ? pd_op_lower(call, query) : NULL};
+    wanted_t wanted = {NULL, NULL, query != NULL ? pd_op_lower(call, query) : NULL,
+                       apr_hash_make(call->pool)};
     pd_op_list_t list = {"connection", "cxn_", NULL, is_wanted, &wanted, show_connection};
     pd_object_t *found = NULL;
-    pd_status_t status = PD_OK;
+    pd_status_t status = pd_op_has_policy(call);
     int is_nothing = 0;
 
-    if (connector != NULL) {
-        status = pd_op_connector(call, connector, &found);
+    if (status == PD_OK && connector != NULL) {
+        status = sees_all(call) ? pd_op_connector(call, connector, &found)
+                                : pd_op_connector_seen(call, connector, &found);
         wanted.connector_id = status == PD_OK ? found->id : NULL;
     }
     if (status == PD_OK && owner != NULL) {
@@ -215,56 +248,97 @@ static pd_status_t label_taken(pd_op_call_t *call)
         "among a member's own, and between these two.");
 }
 
-/* A shared label meets every member's own ones, which no single key tells: a walk, once per shared
- * connection. */
+/* What begins the names of a toolbox's tools can't begin those of a connection's. */
+static pd_status_t check_no_toolbox(pd_op_call_t *call, const char *label)
+{
+    pd_object_t *toolbox = NULL;
+    pd_status_t status = pd_tx_find(
+        call->tx, "toolbox", apr_pstrcat(call->pool, "name:", label, (char *)NULL), &toolbox);
+
+    if (status == PD_OK) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "Choose another label.",
+                        "A toolbox has this name: toolboxes and connections share one name space.");
+    }
+    return status == PD_E_NOT_FOUND ? PD_OK : status;
+}
+
+/* No member's own connection has the label, which no single key tells. Those in use stand in the
+ * policy by label; the few that can't be used have theirs nonetheless. */
 static pd_status_t check_no_own_label(pd_op_call_t *call, const char *label)
 {
-    const char *after = NULL;
+    const pd_ground_t *ground = call->snapshot->ground;
+    apr_hash_index_t *i;
 
-    for (;;) {
-        apr_array_header_t *step = NULL;
-        pd_status_t status = pd_tx_list(call->tx, "connection", NULL, after, STEP, &step);
-        int i;
+    if (apr_hash_get(ground->any_label, label, APR_HASH_KEY_STRING) != NULL) {
+        return label_taken(call);
+    }
+    for (i = apr_hash_first(call->pool, ground->left_out); i != NULL; i = apr_hash_next(i)) {
+        pd_object_t *other = NULL;
+        pd_status_t status = pd_tx_get(call->tx, "connection", apr_hash_this_key(i), &other);
+        const char *taken = status == PD_OK ? mcp_json_str(other->doc, "label") : NULL;
 
-        if (status != PD_OK) {
+        if (status != PD_OK && status != PD_E_NOT_FOUND) {
             return status;
         }
-        for (i = 0; i < step->nelts; i++) {
-            const pd_object_t *other = APR_ARRAY_IDX(step, i, pd_object_t *);
-            const char *taken = mcp_json_str(other->doc, "label");
-
-            if (other->owner != NULL && taken != NULL && strcmp(taken, label) == 0) {
-                return label_taken(call);
-            }
-            after = other->id;
-        }
-        if (step->nelts < STEP) {
-            return PD_OK;
+        if (taken != NULL && strcmp(taken, label) == 0) {
+            return label_taken(call);
         }
     }
+    return PD_OK;
+}
+
+static pd_status_t check_no_shared_label(pd_op_call_t *call, const char *label)
+{
+    pd_object_t *other = NULL;
+    pd_status_t status =
+        pd_tx_find(call->tx, "connection", pd_op_connections_key(NULL, label, call->pool), &other);
+
+    return status == PD_E_NOT_FOUND ? PD_OK : status == PD_OK ? label_taken(call) : status;
+}
+
+static pd_status_t check_form(pd_op_call_t *call, const char *label)
+{
+    if (!mcp_name_is_label(label)) {
+        return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST, "For example notion-legal",
+                        "A label or a toolbox's name has 1 to 32 characters a-z, 0-9 and inner "
+                        "dashes.");
+    }
+    if (is_reserved(call, label)) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "Choose another label.",
+                        "This label is reserved.");
+    }
+    return PD_OK;
+}
+
+pd_status_t pd_op_connections_label_free(pd_op_call_t *call, const char *label)
+{
+    pd_status_t status = pd_op_has_policy(call);
+
+    if (status == PD_OK) {
+        status = check_form(call, label);
+    }
+    if (status == PD_OK) {
+        status = check_no_shared_label(call, label);
+    }
+    return status == PD_OK ? check_no_own_label(call, label) : status;
 }
 
 /* In the write transaction, so that two creations can't both find the label free. The connection's
  * own layer is left to its unique key. */
 static pd_status_t check_label(pd_op_call_t *call, const char *label, const char *owner)
 {
-    pd_object_t *other = NULL;
-    pd_status_t status;
+    pd_status_t status = pd_op_has_policy(call);
 
-    if (!mcp_name_is_label(label)) {
-        return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST, "For example notion-legal",
-                        "label has 1 to 32 characters a-z, 0-9 and inner dashes.");
+    if (status == PD_OK) {
+        status = check_form(call, label);
     }
-    if (is_reserved(call, label)) {
-        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "Choose another label.",
-                        "This label is reserved.");
+    if (status == PD_OK) {
+        status = check_no_toolbox(call, label);
     }
-    if (owner == NULL) {
-        return check_no_own_label(call, label);
+    if (status != PD_OK) {
+        return status;
     }
-    status =
-        pd_tx_find(call->tx, "connection", pd_op_connections_key(NULL, label, call->pool), &other);
-    return status == PD_E_NOT_FOUND ? PD_OK : status == PD_OK ? label_taken(call) : status;
+    return owner != NULL ? check_no_shared_label(call, label) : check_no_own_label(call, label);
 }
 
 /* --- credential ------------------------------------------------------------------ */
@@ -339,6 +413,32 @@ static pd_status_t choose_owner(pd_op_call_t *call, const char **ret_owner)
     return PD_OK;
 }
 
+/* Nobody makes for another what that one can't have. */
+static pd_status_t check_owner_has(pd_op_call_t *call, const char *owner, const char *connector_id)
+{
+    static const char *const none[] = {NULL};
+    const char *own = call->actor->member_id;
+    pd_subject_t subject = {owner, none};
+    pd_object_t *member = NULL;
+    pd_status_t status;
+
+    if (owner == NULL || (own != NULL && strcmp(owner, own) == 0)) {
+        return PD_OK;
+    }
+    status = pd_tx_get(call->tx, "member", owner, &member);
+    if (status != PD_OK) {
+        return status;
+    }
+    subject.role_names = pd_op_role_names(call, json_object_get(member->doc, "roles"));
+    if (pd_op_sees(call, &subject, connector_id)) {
+        return PD_OK;
+    }
+    pd_op_detail(call, "withheld connector=%s owner=%s", connector_id, owner);
+    return pd_fault(&call->fault, MCP_CODE_RESTRICTED,
+                    "restrictions explain shows which rule withholds it.",
+                    "The connector is withheld from the member whose connection it is to be.");
+}
+
 static json_t *new_document(pd_op_call_t *call, const pd_object_t *connector, const char *owner,
                             const char *base)
 {
@@ -371,7 +471,10 @@ pd_status_t pd_op_connections_create(pd_op_call_t *call)
         status = check_label(call, label, owner);
     }
     if (status == PD_OK) {
-        status = pd_op_connector(call, pd_op_text(call, "connector"), &connector);
+        status = pd_op_connector_seen(call, pd_op_text(call, "connector"), &connector);
+    }
+    if (status == PD_OK) {
+        status = check_owner_has(call, owner, connector->id);
     }
     if (status == PD_OK) {
         status = pd_catalog_base_url(connector->doc, json_object_get(call->args, "variables"),
@@ -470,7 +573,10 @@ pd_status_t pd_op_connections_update(pd_op_call_t *call)
         doc = pd_op_copy(call, old->doc);
         status = doc == NULL || connector_id == NULL
                      ? PD_E_INTERNAL
-                     : pd_tx_get(call->tx, "connector", connector_id, &connector);
+                     : pd_op_connector_seen(call, connector_id, &connector);
+    }
+    if (status == PD_OK) {
+        status = check_owner_has(call, old->owner, connector->id);
     }
     if (status == PD_OK) {
         status = merge(call, old, doc);

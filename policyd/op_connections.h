@@ -17,4 +17,9 @@ pd_status_t pd_op_connections_delete(pd_op_call_t *call);
 /* Alternative key of a connection with this label; owner NULL: shared. */
 const char *pd_op_connections_key(const char *owner, const char *label, apr_pool_t *pool);
 
+/* PD_OK when the name can be a toolbox's: it has the form of a label, is not reserved, and no
+ * connection, shared or a member's own, has it for its label. Other toolboxes are left to their
+ * unique key. Write lane. */
+pd_status_t pd_op_connections_label_free(pd_op_call_t *call, const char *label);
+
 #endif

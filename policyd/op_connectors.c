@@ -1,6 +1,7 @@
 /* connectors list, get, create, update, delete: see op_connectors.h. A connector and its summary
  * are written together; what an update means for the connections made from it happens in the same
- * transaction. */
+ * transaction. What the actor can't have is neither shown nor counted, and nobody replaces or deletes
+ * what he does not see. */
 #include "op_connectors.h"
 
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "../proto/mcp_body.h"
 #include "op_connections.h"
 #include "op_find.h"
+#include "op_reach.h"
 #include "pd_catalog.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -64,15 +66,39 @@ static pd_status_t answer_write(pd_op_call_t *call, const char *id, int64_t revi
 
 /* --- list and get -------------------------------------------------------------------- */
 
+static void look(const pd_op_call_t *call, const char *connector_id, pd_op_sight_t *ret)
+{
+    pd_subject_t subject = pd_op_subject(call->actor);
+
+    pd_op_sight_begin(call, &subject, connector_id, ret);
+}
+
+/* {"operations","by_class"} as the actor may count them; new reference. */
+static json_t *counts_seen(const pd_op_call_t *call, const pd_object_t *object)
+{
+    int by_class[MCP_CLASS_FORBIDDEN + 1];
+    pd_op_sight_t sight;
+    int count;
+
+    look(call, object->id, &sight);
+    count = pd_op_sight_count(&sight, by_class, NULL);
+    if (count < 0) {
+        return json_pack("{s:O,s:O}", "operations", json_object_get(object->doc, "operations"),
+                         "by_class", json_object_get(object->doc, "by_class"));
+    }
+    return json_pack("{s:i,s:{s:i,s:i,s:i,s:i}}", "operations", count, "by_class", "read",
+                     by_class[MCP_CLASS_READ], "write", by_class[MCP_CLASS_WRITE], "destructive",
+                     by_class[MCP_CLASS_DESTRUCTIVE], "forbidden", by_class[MCP_CLASS_FORBIDDEN]);
+}
+
 static json_t *show_summary(const pd_op_call_t *call, const pd_object_t *object)
 {
-    static const char *const members[] = {"slug", "label",      "description", "base_url",
-                                          "auth", "operations", "by_class"};
+    static const char *const members[] = {"slug", "label", "description", "base_url", "auth"};
     json_t *shown = json_pack("{s:s}", "connector", object->id);
-    int failed = 0;
+    json_t *counts = counts_seen(call, object);
+    int failed = counts == NULL;
     size_t i;
 
-    (void)call;
     for (i = 0; i < COUNT(members); i++) {
         const json_t *value = json_object_get(object->doc, members[i]);
 
@@ -80,6 +106,8 @@ static json_t *show_summary(const pd_op_call_t *call, const pd_object_t *object)
             failed |= json_object_set_new(shown, members[i], json_deep_copy(value));
         }
     }
+    failed |= json_object_update(shown, counts);
+    json_decref(counts);
     if (failed != 0 || shown == NULL || pd_op_stamp(shown, object) != 0) {
         json_decref(shown);
         return NULL;
@@ -91,17 +119,17 @@ static json_t *show_summary(const pd_op_call_t *call, const pd_object_t *object)
 static int is_wanted(const pd_op_call_t *call, const pd_object_t *object, const void *baton)
 {
     static const char *const searched[] = {"slug", "label", "description"};
+    pd_subject_t subject = pd_op_subject(call->actor);
     const char *query = baton;
+    int matches = query == NULL;
     size_t i;
 
-    for (i = 0; query != NULL && i < COUNT(searched); i++) {
+    for (i = 0; !matches && i < COUNT(searched); i++) {
         const char *text = mcp_json_str(object->doc, searched[i]);
 
-        if (text != NULL && strstr(pd_op_lower(call, text), query) != NULL) {
-            return 1;
-        }
+        matches = text != NULL && strstr(pd_op_lower(call, text), query) != NULL;
     }
-    return query == NULL;
+    return matches && pd_op_sees(call, &subject, object->id);
 }
 
 pd_status_t pd_op_connectors_list(pd_op_call_t *call)
@@ -110,30 +138,58 @@ pd_status_t pd_op_connectors_list(pd_op_call_t *call)
     const pd_op_list_t list = {
         SUMMARY,     "con_", NULL, is_wanted, query != NULL ? pd_op_lower(call, query) : NULL,
         show_summary};
+    pd_status_t status = pd_op_has_policy(call);
 
-    return pd_op_list_answer(call, &list);
+    return status == PD_OK ? pd_op_list_answer(call, &list) : status;
 }
 
 /* What get adds to the file, and update therefore ignores. */
 static const char *const stamps[] = {"connector",  "if_revision", "revision",
                                      "created_at", "updated_at",  "by_class"};
 
+/* The document with the operations alone that the actor sees, the others' values shared with it; kept. NULL: out
+ * of memory. *ret_all: none was left out. */
+static json_t *document_seen(const pd_op_call_t *call, const pd_object_t *object, int *ret_all)
+{
+    const json_t *operations = json_object_get(object->doc, "operations");
+    json_t *doc = pd_op_keep(call, json_copy(object->doc));
+    json_t *seen = json_array();
+    pd_op_sight_t sight;
+    int failed = 0;
+    size_t i;
+
+    look(call, object->id, &sight);
+    for (i = 0; i < json_array_size(operations); i++) {
+        json_t *op = json_array_get(operations, i);
+
+        if (pd_op_sight_has(&sight, op)) {
+            failed |= json_array_append_new(seen, json_incref(op));
+        }
+    }
+    *ret_all = json_array_size(seen) == json_array_size(operations);
+    failed |= json_object_set_new(doc, "operations", seen);
+    return failed == 0 ? doc : NULL;
+}
+
 pd_status_t pd_op_connectors_get(pd_op_call_t *call)
 {
     pd_object_t *object = NULL;
     json_t *file = NULL;
+    json_t *doc = NULL;
     json_t *shown;
-    pd_status_t status = pd_op_connector(call, pd_op_text(call, "connector"), &object);
+    int is_whole = 0;
+    pd_status_t status = pd_op_connector_seen(call, pd_op_text(call, "connector"), &object);
 
     if (status == PD_OK) {
-        status = pd_catalog_file(object->doc, &file);
+        doc = document_seen(call, object, &is_whole);
+        status = doc != NULL ? pd_catalog_file(doc, &file) : PD_E_NOMEM;
     }
     if (status != PD_OK) {
         return status;
     }
     shown = json_pack("{s:s}", "connector", object->id);
     if (json_object_update(shown, file) != 0 || pd_op_stamp(shown, object) != 0 ||
-        json_object_set_new(shown, "by_class", count_classes(object->doc)) != 0) {
+        json_object_set_new(shown, "by_class", count_classes(doc)) != 0) {
         json_decref(shown);
         shown = NULL;
     }
@@ -346,6 +402,28 @@ static pd_status_t judge_update(pd_op_call_t *call, const pd_object_t *old, json
                     mcp_json_str(old->doc, "slug"));
 }
 
+/* The connector to be replaced or deleted, of which the actor must see everything. */
+static pd_status_t find_whole(pd_op_call_t *call, pd_object_t **ret)
+{
+    int is_whole = 0;
+    pd_status_t status = pd_op_connector_seen(call, pd_op_text(call, "connector"), ret);
+
+    if (status != PD_OK) {
+        return status;
+    }
+    if (document_seen(call, *ret, &is_whole) == NULL) {
+        return PD_E_NOMEM;
+    }
+    if (is_whole) {
+        return PD_OK;
+    }
+    pd_op_detail(call, "partly withheld connector=%s", (*ret)->id);
+    return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                    "Ask somebody who has all of it, or to have the restriction lifted.",
+                    "Some operations of this connector are withheld from you: it can't be replaced "
+                    "or deleted by somebody who does not see them.");
+}
+
 pd_status_t pd_op_connectors_update(pd_op_call_t *call)
 {
     replacement_t r = {.doc = NULL};
@@ -353,7 +431,7 @@ pd_status_t pd_op_connectors_update(pd_op_call_t *call)
     json_t *doc = NULL;
     json_t *summary = NULL;
     int64_t revision = 0;
-    pd_status_t status = pd_op_connector(call, pd_op_text(call, "connector"), &old);
+    pd_status_t status = find_whole(call, &old);
 
     if (status == PD_OK) {
         status = judge_update(call, old, &doc);
@@ -394,7 +472,7 @@ static pd_status_t refuse_use(pd_op_call_t *call, const pd_object_t *connection,
 pd_status_t pd_op_connectors_delete(pd_op_call_t *call)
 {
     pd_object_t *object = NULL;
-    pd_status_t status = pd_op_connector(call, pd_op_text(call, "connector"), &object);
+    pd_status_t status = find_whole(call, &object);
 
     if (status == PD_OK) {
         status = each_connection(call, object->id, refuse_use, NULL);

@@ -8,6 +8,7 @@
 #include "../proto/mcp_body.h"
 #include "op_find.h"
 #include "op_roles.h"
+#include "op_toolboxes.h"
 
 #define MAX_EMAIL 254
 #define STEP 200
@@ -341,17 +342,17 @@ pd_status_t pd_op_members_reinstate(pd_op_call_t *call)
     return status == PD_OK ? move_to(call, member, "active") : status;
 }
 
-/* The member's own connections go with their credentials: nobody is left to use them. */
-static pd_status_t drop_connections(pd_op_call_t *call, const char *member_id)
+/* What is the member's alone goes too: connections with their credentials, since nobody is left to use
+ * them, and restrictions, since nobody is left to be restricted. */
+static pd_status_t drop_owned(pd_op_call_t *call, const char *kind, const char *member_id)
 {
     for (;;) {
         apr_array_header_t *step = NULL;
-        pd_status_t status = pd_tx_list(call->tx, "connection", member_id, NULL, STEP, &step);
+        pd_status_t status = pd_tx_list(call->tx, kind, member_id, NULL, STEP, &step);
         int i;
 
         for (i = 0; status == PD_OK && i < step->nelts; i++) {
-            status =
-                pd_tx_delete(call->tx, "connection", APR_ARRAY_IDX(step, i, pd_object_t *)->id, 0);
+            status = pd_tx_delete(call->tx, kind, APR_ARRAY_IDX(step, i, pd_object_t *)->id, 0);
         }
         if (status != PD_OK || step->nelts < STEP) {
             return status;
@@ -374,7 +375,13 @@ pd_status_t pd_op_members_remove(pd_op_call_t *call)
         status = check_not_last_owner(call, member);
     }
     if (status == PD_OK) {
-        status = drop_connections(call, member->id);
+        status = drop_owned(call, "connection", member->id);
+    }
+    if (status == PD_OK) {
+        status = drop_owned(call, "restriction", member->id);
+    }
+    if (status == PD_OK) {
+        status = pd_op_toolboxes_forget_member(call, member->id);
     }
     if (status != PD_OK) {
         return status;

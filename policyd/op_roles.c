@@ -9,7 +9,9 @@
 
 #include "../proto/mcp_body.h"
 #include "op_find.h"
+#include "op_reach.h"
 #include "pd_roles.h"
+#include "pd_snapshot.h"
 
 #define MAX_NAME 64
 
@@ -345,6 +347,46 @@ static json_t *show_nothing(const pd_op_call_t *call, const pd_object_t *object)
     return json_true();
 }
 
+static int is_target_of(const pd_rulebook_t *book, const char *target, apr_pool_t *pool)
+{
+    apr_hash_index_t *i;
+
+    for (i = apr_hash_first(pool, book->targets); i != NULL; i = apr_hash_next(i)) {
+        if (strcmp(apr_hash_this_val(i), target) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Policy that names the role would hold for whoever gets a role of this name later. */
+static pd_status_t check_not_named(pd_op_call_t *call, const char *name)
+{
+    const apr_array_header_t *toolboxes;
+    pd_status_t status = pd_op_has_policy(call);
+    int i;
+
+    if (status != PD_OK) {
+        return status;
+    }
+    if (is_target_of(call->snapshot->rulebook, apr_pstrcat(call->pool, "role:", name, (char *)NULL),
+                     call->pool)) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                        "restrictions list {\"role\":…} shows them; delete them first.",
+                        "Restrictions are for this role.");
+    }
+    toolboxes = call->snapshot->toolboxes->sorted;
+    for (i = 0; i < toolboxes->nelts; i++) {
+        if (apr_hash_get(APR_ARRAY_IDX(toolboxes, i, const pd_toolbox_t *)->roles, name,
+                         APR_HASH_KEY_STRING) != NULL) {
+            return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                            "toolboxes list {\"role\":…} shows them; take the role off them first.",
+                            "Toolboxes are for this role.");
+        }
+    }
+    return PD_OK;
+}
+
 pd_status_t pd_op_roles_delete(pd_op_call_t *call)
 {
     pd_op_list_t holders = {"member", "mem_", NULL, member_has_role, NULL, show_nothing};
@@ -365,6 +407,10 @@ pd_status_t pd_op_roles_delete(pd_op_call_t *call)
         return pd_fault(&call->fault, MCP_CODE_CONFLICT,
                         "members list {\"role\":…} shows them; give them other roles first.",
                         "Members hold this role.");
+    }
+    status = check_not_named(call, holders.baton);
+    if (status != PD_OK) {
+        return status;
     }
     pd_op_detail(call, "role=%s", role->id);
     status = pd_tx_delete(call->tx, "role", role->id, pd_op_if_revision(call));

@@ -8,6 +8,7 @@
 
 #include "../proto/mcp_body.h"
 #include "pd_policy.h"
+#include "pd_routes.h"
 
 typedef struct blob {
     char digest[MCP_DIGEST_HEX + 1];
@@ -77,7 +78,9 @@ pd_status_t pd_blobs_put(pd_blobs_t *blobs, const char *digest, const void *byte
     memcpy(blob->digest, digest, sizeof(blob->digest));
     blob->hold = pd_boot_in(MCP_BLOB_HOLD_S * 1000);
     blob->count = count;
-    memcpy(blob->bytes, bytes, count);
+    if (count > 0) { /* empty bytes may have no address */
+        memcpy(blob->bytes, bytes, count);
+    }
     apr_hash_set(blobs->table, blob->digest, MCP_DIGEST_HEX, blob);
     return PD_OK;
 }
@@ -104,14 +107,18 @@ void pd_on_blob_get(pd_ask_t *ask)
     size_t offset = (size_t)mcp_json_int(ask->body, "offset", 0);
     const blob_t *blob =
         apr_hash_get(ask->core->policy->blobs->table, digest, MCP_DIGEST_HEX);
+    const void *bytes = blob != NULL ? blob->bytes : NULL;
+    size_t count = blob != NULL ? blob->count : 0;
     size_t left;
 
-    if (blob == NULL || offset > blob->count) {
+    if ((blob == NULL && !pd_routes_blob(digest, &bytes, &count)) || offset > count) {
         pd_ask_refuse(ask, MCP_CODE_NOT_FOUND, "no such blob", NULL, NULL);
         return;
     }
-    (void)pd_blobs_touch(ask->core->policy->blobs, digest); /* it is there */
-    left = blob->count - offset;
-    pd_ask_reply_raw(ask, blob->bytes + offset, left > MCP_MAX_BLOB_PART ? MCP_MAX_BLOB_PART : left,
+    if (blob != NULL) {
+        (void)pd_blobs_touch(ask->core->policy->blobs, digest); /* it is there */
+    }
+    left = count - offset;
+    pd_ask_reply_raw(ask, (const char *)bytes + offset, left > MCP_MAX_BLOB_PART ? MCP_MAX_BLOB_PART : left,
                      left > MCP_MAX_BLOB_PART);
 }

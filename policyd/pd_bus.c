@@ -266,6 +266,26 @@ void pd_ask_refuse(pd_ask_t *ask, mcp_code_t code, const char *message, const ch
     free_slot(slot->socket->bus, slot);
 }
 
+void pd_ask_refuse_fault(pd_ask_t *ask, const pd_fault_t *fault, const char *audit)
+{
+    ask_slot_t *slot = ending(ask);
+    json_t *body;
+
+    if (slot == NULL) {
+        return;
+    }
+    body = error_body(fault->code, fault->message, fault->hint, audit);
+    if (fault->permission[0] != '\0') {
+        (void)json_object_set_new(body, "permission", json_string(fault->permission)); /* a help, no more */
+    }
+    if (fault->scopes != 0) {
+        (void)json_object_set_new(body, "scopes", json_integer((json_int_t)fault->scopes));
+    }
+    send_error(slot->socket, slot->routing, slot->routing_bytes, slot->version, ask->kind,
+               slot->request_id, body);
+    free_slot(slot->socket->bus, slot);
+}
+
 void pd_ask_reply(pd_ask_t *ask, json_t *body)
 {
     ask_slot_t *slot = ending(ask);

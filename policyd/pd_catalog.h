@@ -38,7 +38,7 @@ typedef struct pd_operation {
 
 typedef struct pd_connector {
     apr_pool_t *pool;    /* its own; destroyed by pd_catalog_release() at the last reference */
-    int refs;            /* loop's thread only */
+    apr_uint32_t refs;   /* atomic: any thread */
     const char *id;      /* stable */
     const char *slug;
     const char *label;
@@ -48,6 +48,9 @@ typedef struct pd_connector {
     int64_t timeout_ms;
     int64_t max_bytes;
     apr_array_header_t *operations; /* of pd_operation_t, sorted bytewise by id */
+    const char *guard;   /* the `Guard` blob of PROTOCOL.md: its rows are the operations in this order */
+    size_t guard_bytes;
+    char guard_digest[MCP_DIGEST_HEX + 1];
 } pd_connector_t;
 
 /* Judges a connector file and makes the normalised document: classification filled in, argument

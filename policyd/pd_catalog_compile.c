@@ -1,10 +1,11 @@
 /* The compiled form of connectors: texts in one pool, operations sorted by id, each with its blob
- * and digest. See pd_catalog.h. */
+ * and digest, and the guard of them all. See pd_catalog.h. */
 #include "pd_catalog.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include <apr_atomic.h>
 #include <apr_strings.h>
 
 #include "../proto/mcp_body.h"
@@ -249,6 +250,72 @@ static pd_status_t compile_operations(pd_connector_t *c, const json_t *doc)
     return status;
 }
 
+/* --- the guard ------------------------------------------------------------------------------- */
+
+/* Splits the required query literals off a template path: [["name","value"], …], as they stand there, percent-encoded. */
+static json_t *query_literals(const char *query)
+{
+    json_t *literals = json_array();
+    int failed = literals == NULL;
+
+    while (!failed && *query != '\0') {
+        size_t length = strcspn(query, "&");
+        size_t name = strcspn(query, "=&");
+        const char *value = name < length ? query + name + 1 : "";
+        size_t value_length = name < length ? length - name - 1 : 0;
+
+        failed |= json_array_append_new(literals,
+                                        json_pack("[s%,s%]", query, name, value, value_length));
+        query += length;
+        query += *query == '&';
+    }
+    if (failed != 0) {
+        json_decref(literals);
+        return NULL;
+    }
+    return literals;
+}
+
+static json_t *guard_row(const pd_operation_t *operation)
+{
+    size_t path_length = strcspn(operation->path, "?");
+    const char *query = operation->path + path_length;
+
+    return json_pack("{s:s,s:s,s:s%,s:o}", "id", operation->id, "method", operation->method, "path",
+                     operation->path, path_length, "query",
+                     query_literals(*query == '?' ? query + 1 : query));
+}
+
+/* All operations as a URL is checked against them, the same for every caller. */
+static pd_status_t compile_guard(pd_connector_t *c)
+{
+    json_t *rows = json_array();
+    json_t *guard;
+    pd_status_t status = PD_OK;
+    int failed = 0;
+    int i;
+
+    for (i = 0; i < c->operations->nelts; i++) {
+        failed |= json_array_append_new(
+            rows, guard_row(&APR_ARRAY_IDX(c->operations, i, pd_operation_t)));
+    }
+    guard = json_pack("{s:s,s:o}", "connector", c->slug, "operations", rows);
+    if (failed != 0 || guard == NULL) {
+        status = PD_E_NOMEM;
+    }
+    if (status == PD_OK) {
+        status = text_of(c->pool, guard, &c->guard, &c->guard_bytes);
+    }
+    json_decref(guard);
+    if (status == PD_OK && c->guard_bytes > MCP_MAX_BLOB_BYTES) {
+        status = PD_E_INVALID; /* no worker could read it: nothing of the connector can be called */
+    }
+    if (status == PD_OK) {
+        mcp_digest_hex(c->guard, c->guard_bytes, c->guard_digest);
+    }
+    return status;
+}
+
 /* --- the connector -------------------------------------------------------------------------- */
 
 static const char *const frame_members[] = {"slug",      "label", "description", "base_url",
@@ -320,6 +387,9 @@ pd_status_t pd_catalog_compile(const char *id, const json_t *doc, pd_connector_t
     if (status == PD_OK) {
         status = compile_operations(c, doc);
     }
+    if (status == PD_OK) {
+        status = compile_guard(c);
+    }
     if (status != PD_OK) {
         apr_pool_destroy(pool);
         return status;
@@ -330,7 +400,7 @@ pd_status_t pd_catalog_compile(const char *id, const json_t *doc, pd_connector_t
 
 void pd_catalog_retain(pd_connector_t *connector)
 {
-    connector->refs++;
+    (void)apr_atomic_inc32(&connector->refs); /* the count before is nobody's business */
 }
 
 void pd_catalog_release(pd_connector_t **connector)
@@ -338,7 +408,7 @@ void pd_catalog_release(pd_connector_t **connector)
     pd_connector_t *c = *connector;
 
     *connector = NULL;
-    if (c != NULL && --c->refs == 0) {
+    if (c != NULL && apr_atomic_dec32(&c->refs) == 0) {
         apr_pool_destroy(c->pool);
     }
 }

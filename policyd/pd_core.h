@@ -50,6 +50,8 @@ void pd_ask_reply_raw(pd_ask_t *ask, const void *bytes, size_t count, int more);
 /* Error reply. hint and audit may be NULL. */
 void pd_ask_refuse(pd_ask_t *ask, mcp_code_t code, const char *message, const char *hint,
                    const char *audit);
+/* The same with all that a fault says: the permission or the scopes that are missing too. */
+void pd_ask_refuse_fault(pd_ask_t *ask, const pd_fault_t *fault, const char *audit);
 
 /* Handlers of the dispatch table (pd_dispatch.c), each in the room named. */
 void pd_on_hello(pd_ask_t *ask);      /* pd_hello.c */

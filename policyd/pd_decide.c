@@ -19,12 +19,14 @@
 #include "pd_snapshot.h"
 #include "pd_view.h"
 
+#define MAX_CHOICES_TOLD 20 /* labels in the refusal of a merged tool */
+
 /* One question on its way through the steps. Lives in the ask's pool. */
 typedef struct attempt {
     pd_ask_t *ask;
     const pd_actor_t *actor;
-    pd_connection_t *connection; /* found, whether or not it may be used */
-    pd_tool_t *tool;
+    pd_found_t found;            /* whether or not it may be had */
+    pd_connection_t *connection; /* the one that is or would be called; NULL: not chosen */
     pd_record_t record;
     /* denial */
     mcp_code_t code;       /* NONE: allowed */
@@ -32,8 +34,10 @@ typedef struct attempt {
     const char *hint;
     const char *permission;
     unsigned scopes;       /* all that are needed */
+    int must_choose;       /* a merged tool, and no account was named: nothing is decided yet */
     pd_running_place_t place; /* among the running calls, until it is handed over to the attempt */
     /* plan */
+    pd_snapshot_t *held; /* while the credential is read */
     json_t *credential;
     json_t *plan;
     pd_status_t credential_status;
@@ -115,11 +119,17 @@ static void resolve_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
     pd_ask_t *ask = baton;
     const char *view = NULL;
     const char *message;
+    pd_rules_t rules;
     json_t *answer;
 
     if (code != MCP_CODE_NONE) {
         code = unauthorized_text(code, &message);
         pd_ask_refuse(ask, code, message, NULL, NULL);
+        return;
+    }
+    pd_snapshot_rules(ask->core->policy->snapshot, actor->member_id, actor->role_names, ask->pool, &rules);
+    if (rules.governed == PD_GOVERNED_UNREADABLE) { /* an empty list would look like one that was decided */
+        pd_ask_refuse(ask, MCP_CODE_POLICY_UNAVAILABLE, "the restrictions can't be read", NULL, NULL);
         return;
     }
     if (pd_view_digest(ask->core, actor, &view) != PD_OK) {
@@ -155,10 +165,9 @@ static const char *recorded_name(const pd_ask_t *ask, const char *name)
     return apr_psprintf(ask->pool, "#%u:%s", (unsigned)strlen(name), tag);
 }
 
-/* The names that the tool's schema knows, made at its first call. */
-static apr_hash_t *known_names(const attempt_t *attempt)
+/* The names that a plain tool's schema knows, made at its first call. */
+static apr_hash_t *plain_names(pd_tool_t *tool, pd_connection_t *connection)
 {
-    pd_tool_t *tool = attempt->tool;
     json_t *schema = NULL;
     const json_t *properties;
     const char *name;
@@ -171,22 +180,39 @@ static apr_hash_t *known_names(const attempt_t *attempt)
                        NULL) != MCP_OK) {
         return NULL;
     }
-    tool->arg_names = apr_hash_make(attempt->connection->pool);
+    tool->arg_names = apr_hash_make(connection->pool);
     properties = json_object_get(schema, "properties");
     json_object_foreach((json_t *)(uintptr_t)properties, name, value)
     {
-        apr_hash_set(tool->arg_names, apr_pstrdup(attempt->connection->pool, name),
-                     APR_HASH_KEY_STRING, tool);
+        apr_hash_set(tool->arg_names, apr_pstrdup(connection->pool, name), APR_HASH_KEY_STRING, tool);
     }
     json_decref(schema);
     return tool->arg_names;
+}
+
+/* Names that the tool's advertised schema knows, so that what is frozen is not among them. NULL: none. */
+static apr_hash_t *known_names(const attempt_t *attempt)
+{
+    const pd_found_t *found = &attempt->found;
+    const pd_advertised_t *advertised = NULL;
+
+    if (found->connections == NULL || found->connections->nelts == 0 || found->operation == NULL) {
+        return NULL;
+    }
+    if (found->entry != NULL) {
+        return pd_view_entry(attempt->ask->core, found, &advertised) == PD_OK ? advertised->arg_names
+                                                                             : NULL;
+    }
+    return found->tool != NULL
+               ? plain_names(found->tool, APR_ARRAY_IDX(found->connections, 0, pd_connection_t *))
+               : NULL;
 }
 
 /* Argument names of the record: those the schema knows; the rest is counted. */
 static void record_names(attempt_t *attempt)
 {
     const json_t *sent = json_object_get(attempt->ask->body, "arg_names");
-    apr_hash_t *known = attempt->tool != NULL ? known_names(attempt) : NULL;
+    apr_hash_t *known = known_names(attempt);
     json_t *kept = json_array();
     const json_t *name;
     char *text;
@@ -230,21 +256,24 @@ static void record_start(attempt_t *attempt)
     record->approved = "not_needed";
 }
 
+/* Copied: the snapshot may be swapped before the record is durable. */
 static void record_tool(attempt_t *attempt)
 {
+    const pd_found_t *found = &attempt->found;
     pd_record_t *record = &attempt->record;
+    apr_pool_t *pool = attempt->ask->pool;
 
-    if (attempt->connection != NULL) {
-        /* copied: the snapshot may be swapped before the record is durable */
-        record->connector =
-            apr_pstrdup(attempt->ask->pool, attempt->connection->connector->slug);
-        record->connection = apr_pstrdup(attempt->ask->pool, attempt->connection->label);
-        record->connection_id = apr_pstrdup(attempt->ask->pool, attempt->connection->id);
+    if (found->connector != NULL) {
+        record->connector = apr_pstrdup(pool, found->connector->slug);
     }
-    if (attempt->tool != NULL) {
-        record->operation = apr_pstrcat(attempt->ask->pool, attempt->connection->connector->slug, "/",
-                                        attempt->tool->operation->id, NULL);
-        record->classification = mcp_class_text(attempt->tool->operation->klass);
+    if (attempt->connection != NULL) {
+        record->connection = apr_pstrdup(pool, attempt->connection->label);
+        record->connection_id = apr_pstrdup(pool, attempt->connection->id);
+    }
+    if (found->operation != NULL && found->connector != NULL) {
+        record->operation =
+            apr_pstrcat(pool, found->connector->slug, "/", found->operation->id, NULL);
+        record->classification = mcp_class_text(found->operation->klass);
     }
     record_names(attempt);
 }
@@ -262,47 +291,33 @@ static mcp_code_t step_permission(attempt_t *attempt)
     return MCP_CODE_PERMISSION_DENIED;
 }
 
-/* Restrictions belong here, after ownership and classification. */
+/* Whose it is, which toolbox, what is forbidden, what is restricted: the one resolver. */
 static mcp_code_t step_visibility(attempt_t *attempt)
 {
-    const pd_snapshot_t *snapshot = attempt->ask->core->policy->snapshot;
-    const char *name = mcp_json_str(attempt->ask->body, "tool");
-    const char *mark = strstr(name, "__");
-    mcp_code_t code = MCP_CODE_UNKNOWN_TOOL;
+    pd_subject_t subject = pd_view_subject(attempt->actor);
+    pd_reach_t reach =
+        pd_reach_tool(attempt->ask->core->policy->snapshot, &subject,
+                      mcp_json_str(attempt->ask->body, "tool"), attempt->ask->pool, &attempt->found, NULL);
+    mcp_code_t code = pd_reach_code(reach);
 
+    if (attempt->found.connections != NULL && attempt->found.connections->nelts == 1) {
+        attempt->connection = APR_ARRAY_IDX(attempt->found.connections, 0, pd_connection_t *);
+    }
     attempt->message = "there is no such tool";
-    if (mark == NULL || !mcp_name_is_tool(name)) {
-        return code;
+    if (code == MCP_CODE_POLICY_UNAVAILABLE) {
+        attempt->message = "the restrictions that hold for you can't be read";
+        attempt->hint = "ask an administrator to look at the log of policyd";
     }
-    attempt->connection =
-        pd_snapshot_reach(snapshot, attempt->actor->member_id, name, (size_t)(mark - name));
-    if (attempt->connection == NULL) {
-        /* somebody else's account: for the caller a name that never existed, for the record a reason */
-        const char *label = apr_pstrmemdup(attempt->ask->pool, name, (size_t)(mark - name));
-
-        if (apr_hash_get(snapshot->any_label, label, APR_HASH_KEY_STRING) != NULL) {
-            attempt->record.detail = "connection of another member";
-            code = MCP_CODE_RESTRICTED;
-        }
-        return code;
+    if (code != MCP_CODE_NONE && reach != PD_REACH_UNKNOWN) {
+        attempt->record.detail = pd_reach_text(reach);
     }
-    attempt->tool = pd_snapshot_tool(attempt->connection, name);
-    if (attempt->tool == NULL) {
-        attempt->connection = NULL;
-        return code;
-    }
-    if (attempt->connection->is_toolbox_only) {
-        attempt->record.detail = "connection serves toolboxes only";
-        return MCP_CODE_RESTRICTED;
-    }
-    return attempt->tool->operation->klass == MCP_CLASS_FORBIDDEN ? MCP_CODE_FORBIDDEN
-                                                                  : MCP_CODE_NONE;
+    return code;
 }
 
 static mcp_code_t step_scope(attempt_t *attempt)
 {
     unsigned needed =
-        MCP_SCOPE_TOOLS | mcp_scope_of_class(attempt->tool->operation->klass);
+        MCP_SCOPE_TOOLS | mcp_scope_of_class(attempt->found.operation->klass);
 
     if ((attempt->actor->scopes & needed) == needed) {
         return MCP_CODE_NONE;
@@ -310,6 +325,51 @@ static mcp_code_t step_scope(attempt_t *attempt)
     attempt->scopes = needed;
     attempt->message = "the grant lacks a scope that this tool needs";
     return MCP_CODE_INSUFFICIENT_SCOPE;
+}
+
+/* "a, b, c and 4 more" of the labels that a merged tool can be called for. */
+static const char *choices_text(const attempt_t *attempt)
+{
+    const apr_array_header_t *connections = attempt->found.connections;
+    const char *text = "";
+    int i;
+
+    for (i = 0; i < connections->nelts && i < MAX_CHOICES_TOLD; i++) {
+        text = apr_pstrcat(attempt->ask->pool, text, i > 0 ? ", " : "",
+                           APR_ARRAY_IDX(connections, i, const pd_connection_t *)->label, NULL);
+    }
+    return i < connections->nelts
+               ? apr_psprintf(attempt->ask->pool, "%s and %d more", text, connections->nelts - i)
+               : text;
+}
+
+/* The account that a merged tool is called for. Without the module's word for it nothing is decided, and nothing is recorded: it asks
+ * again. The arguments themselves stay where they are. */
+static mcp_code_t step_choice(attempt_t *attempt)
+{
+    const apr_array_header_t *connections = attempt->found.connections;
+    const char *chosen = mcp_json_str(attempt->ask->body, "connection");
+    int i;
+
+    if (attempt->connection != NULL) {
+        return MCP_CODE_NONE;
+    }
+    if (chosen == NULL) {
+        attempt->must_choose = 1;
+        return MCP_CODE_INVALID_ARGUMENTS;
+    }
+    for (i = 0; i < connections->nelts; i++) {
+        pd_connection_t *connection = APR_ARRAY_IDX(connections, i, pd_connection_t *);
+
+        if (strcmp(connection->label, chosen) == 0) {
+            attempt->connection = connection;
+            return MCP_CODE_NONE;
+        }
+    }
+    attempt->message = "the argument " PD_ENTRY_CHOICE " names no account that this tool has";
+    attempt->hint = apr_psprintf(attempt->ask->pool, "set `" PD_ENTRY_CHOICE "` to one of: %s",
+                                 choices_text(attempt));
+    return MCP_CODE_INVALID_ARGUMENTS;
 }
 
 static mcp_code_t needs_reauth(attempt_t *attempt)
@@ -342,8 +402,8 @@ typedef mcp_code_t step_fn(attempt_t *attempt);
 
 static void decide(attempt_t *attempt)
 {
-    static step_fn *const steps[] = {step_permission, step_visibility, step_scope, step_connection,
-                                     step_room};
+    static step_fn *const steps[] = {step_permission, step_visibility, step_scope, step_choice,
+                                     step_connection, step_room};
     size_t i;
 
     attempt->code = MCP_CODE_INTERNAL; /* denied until every step agreed */
@@ -427,7 +487,7 @@ static void denial_recorded(pd_status_t status, int64_t seq, void *baton)
     pd_log(PD_LOG_INFO, 150, "denied %s to member %s: %s (%s)", attempt->record.tool,
            attempt->record.member_id != NULL ? attempt->record.member_id : "unknown",
            mcp_code_text(attempt->code), audit_id(attempt, seq));
-    if (mcp_code_http(attempt->code) == 401) {
+    if (mcp_code_http(attempt->code) == 401 || attempt->code == MCP_CODE_POLICY_UNAVAILABLE) {
         pd_ask_refuse(ask, attempt->code, attempt->message, NULL, audit_id(attempt, seq));
         return;
     }
@@ -509,7 +569,7 @@ static void plan_call(pd_status_t status, attempt_t *attempt)
         status = attempt->credential_status; /* a store that can't be read says nothing of the credential */
     }
     if (status == PD_OK) {
-        status = pd_plan_make(attempt->ask->core, attempt->actor, attempt->connection, attempt->tool,
+        status = pd_plan_make(attempt->ask->core, attempt->actor, &attempt->found, attempt->connection,
                               attempt->credential, &attempt->plan);
     }
     if (attempt->credential != NULL) {
@@ -518,7 +578,9 @@ static void plan_call(pd_status_t status, attempt_t *attempt)
     }
     if (status != PD_OK) {
         attempt->code = MCP_CODE_INTERNAL;
-        attempt->message = "the call can't be planned";
+        attempt->message = status == PD_E_INVALID
+                               ? "the toolbox's entry does not fit the operation any more"
+                               : "the call can't be planned";
         record_denial(attempt);
         return;
     }
@@ -528,29 +590,31 @@ static void plan_call(pd_status_t status, attempt_t *attempt)
 static void credential_read(pd_status_t status, int64_t revision, void *baton)
 {
     attempt_t *attempt = baton;
-    pd_connection_t *held = attempt->connection;
+    pd_snapshot_t *held = attempt->held;
 
     (void)revision;
     plan_call(status, attempt); /* ends the ask, perhaps: nothing of it is used afterwards */
-    pd_snapshot_release(&held);
+    pd_snapshot_free(&held);
 }
 
 static void run_call(attempt_t *attempt)
 {
     pd_core_t *core = attempt->ask->core;
+    pd_snapshot_t *held;
 
     if (!pd_catalog_needs_credential(attempt->connection->connector->doc)) {
         plan_call(PD_OK, attempt);
         return;
     }
-    /* a backend that answers later must find the connection still there */
-    attempt->connection->refs++;
+    /* a backend that answers later must find everything still there */
+    held = pd_snapshot_hold(core->policy->snapshot);
+    attempt->held = held;
     if (pd_store_submit(core->store, PD_LANE_LOOP, attempt->ask->deadline, credential_unit,
                                credential_read, attempt) != PD_OK) {
-        pd_snapshot_release(&attempt->connection);
         attempt->code = MCP_CODE_INTERNAL;
         attempt->message = "the call can't be planned";
         record_denial(attempt);
+        pd_snapshot_free(&held);
     }
 }
 
@@ -577,7 +641,10 @@ static void begin_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
     record_start(attempt);
     decide(attempt);
     record_tool(attempt);
-    if (attempt->code == MCP_CODE_NONE) {
+    if (attempt->must_choose) {
+        pd_ask_reply(attempt->ask, json_pack("{s:I,s:s}", "revision", (json_int_t)actor->revision,
+                                             "choose", PD_ENTRY_CHOICE));
+    } else if (attempt->code == MCP_CODE_NONE) {
         run_call(attempt);
     } else {
         record_denial(attempt);

@@ -34,6 +34,8 @@ typedef struct pd_fault {
     mcp_code_t code; /* MCP_CODE_NONE: no fault */
     char message[512];
     char hint[512]; /* empty: none */
+    char permission[64]; /* PERMISSION_DENIED: the one that is missing; empty: not named */
+    unsigned scopes;     /* INSUFFICIENT_SCOPE: all that are needed, a bit set; 0: not named */
 } pd_fault_t;
 
 /* Fills *fault (message formatted from a literal format; hint may be NULL) and returns PD_E_INVALID,

@@ -4,6 +4,8 @@
  *   write: begin durable -> unit with the audit id -> end durable -> answer
  *   read:  unit -> one row durable -> answer
  *
+ * A dry run is a write whose unit measures what it did to people and undoes it.
+ *
  * Nothing is answered that the trail does not hold. Everything but unit_run() is on the loop's
  * thread. */
 #include <stdlib.h>
@@ -17,10 +19,12 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_kind_text.h"
 #include "../proto/mcp_names.h"
+#include "pd_impact.h"
 #include "pd_keys.h"
 #include "pd_log.h"
 #include "pd_policy.h"
 #include "pd_roles.h"
+#include "pd_snapshot.h"
 
 #define DEFAULT_BYTES (1024u * 1024)
 #define LINK_ROOM 4096u /* what an answer over the link holds beside the result */
@@ -34,10 +38,14 @@ typedef struct invocation {
     pd_core_t *core;
     apr_pool_t *pool;
     const pd_actor_t *actor; /* as asked; call.actor may be read anew */
+    const json_t *args;      /* as asked */
     pd_invoke_fn *done;
     void *baton;
     pd_boot_t start;
     pd_record_t record;
+    pd_snapshot_t *held;    /* in force when this began; NULL: none was */
+    pd_snapshot_t *current; /* write lane: what the unit saw, where that is newer */
+    json_t *plain_args;     /* for the handler, where the runner keeps one of the arguments to itself */
     pd_status_t status; /* of the unit */
     int64_t begin_seq;
     char audit_id[AUDIT_ID]; /* "" until something is recorded */
@@ -65,6 +73,7 @@ static invocation_t *invocation_new(pd_core_t *core, const pd_op_t *op, const pd
     inv->pool = pool;
     inv->core = core;
     inv->actor = actor;
+    inv->args = args;
     inv->done = done;
     inv->baton = baton;
     inv->start = pd_boot_now();
@@ -78,6 +87,10 @@ static invocation_t *invocation_new(pd_core_t *core, const pd_op_t *op, const pd
     if (core->policy != NULL && core->policy->first_resource != NULL) {
         inv->call.first_resource = apr_pstrdup(pool, core->policy->first_resource);
     }
+    if (core->policy != NULL && core->policy->snapshot != NULL) {
+        inv->held = pd_snapshot_hold(core->policy->snapshot);
+    }
+    inv->call.snapshot = inv->held;
     return inv;
 }
 
@@ -93,6 +106,9 @@ static void finish(invocation_t *inv)
     inv->call.tx = NULL;
     inv->done(&inv->call, inv->audit_id, inv->baton);
     drop_result(inv);
+    json_decref(inv->plain_args);
+    pd_snapshot_free(&inv->current);
+    pd_snapshot_free(&inv->held);
     apr_pool_destroy(inv->pool);
 }
 
@@ -236,6 +252,7 @@ static void end_attempt(invocation_t *inv)
 static pd_status_t deny_permission(pd_op_call_t *call, const char *permission)
 {
     call->detail = apr_psprintf(call->pool, "lacks=%s", permission);
+    (void)apr_cpystrn(call->fault.permission, permission, sizeof(call->fault.permission));
     return pd_fault(&call->fault, MCP_CODE_PERMISSION_DENIED,
                     "Ask an administrator for a role that holds it.",
                     "Your roles do not hold the permission %s.", permission);
@@ -291,6 +308,7 @@ static pd_status_t step_scope(pd_op_call_t *call)
         return PD_OK;
     }
     apr_snprintf(hint, sizeof(hint), "Authorize again with the scope %s.", mcp_scope_text(needed));
+    call->fault.scopes = needed;
     return pd_fault(&call->fault, MCP_CODE_INSUFFICIENT_SCOPE, hint,
                     "The grant lacks the scope %s that this operation needs.",
                     mcp_scope_text(needed));
@@ -355,6 +373,23 @@ static pd_status_t check_grant(pd_op_call_t *call)
     return status;
 }
 
+/* Role names of a member's document, NULL-terminated: rules are chosen by them too. */
+static const char *const *names_of(const json_t *roles, apr_pool_t *pool)
+{
+    const char **names = apr_pcalloc(pool, sizeof(*names) * (json_array_size(roles) + 1));
+    size_t count = 0;
+    size_t i;
+
+    for (i = 0; i < json_array_size(roles); i++) {
+        const char *name = json_string_value(json_array_get(roles, i));
+
+        if (name != NULL) {
+            names[count++] = apr_pstrdup(pool, name);
+        }
+    }
+    return names;
+}
+
 /* Between the asking and this transaction another change may have come: the writer decides by what
  * it sees itself, so that a right just taken away changes nothing any more. */
 static pd_status_t read_actor_again(pd_op_call_t *call)
@@ -383,8 +418,110 @@ static pd_status_t read_actor_again(pd_op_call_t *call)
     if (status != PD_OK) {
         return status;
     }
+    fresh->role_names = names_of(json_object_get(member->doc, "roles"), call->pool);
     call->actor = fresh;
     return step_permission(call);
+}
+
+/* Other writes may have come before this one, in this very group of commits too: the handler
+ * decides by the policy that its transaction begins from. */
+static pd_status_t catch_up(invocation_t *inv, pd_tx_t *tx)
+{
+    pd_status_t status;
+
+    if (inv->held == NULL || pd_tx_revision(tx) == inv->held->revision) {
+        return PD_OK;
+    }
+    status = pd_snapshot_follow(tx, inv->held, &inv->current);
+    if (status == PD_OK) {
+        inv->call.snapshot = inv->current;
+    }
+    return status;
+}
+
+static int is_dry_run(const invocation_t *inv)
+{
+    return inv->call.op->is_policy && mcp_json_bool(inv->args, "dry_run");
+}
+
+/* Adds to the handler's result what it did to people. The names of members, and of tools over what
+ * they own, are for those who could read them elsewhere. */
+static pd_status_t add_impact(pd_op_call_t *call, pd_impact_t *impact, const pd_snapshot_t *before)
+{
+    const pd_impact_sight_t sight = {pd_actor_may(call->actor, "member:read"),
+                                     pd_actor_may(call->actor, "connection:read_all") ||
+                                         pd_actor_may(call->actor, "connection:admin")};
+    pd_snapshot_t *after = NULL;
+    json_t *found = NULL;
+    pd_status_t status = pd_snapshot_follow(call->tx, before, &after);
+
+    if (status == PD_OK) {
+        status = pd_impact_end(impact, call->tx, after, &sight, &found);
+    }
+    if (status == PD_OK && (json_object_set_new(call->result, "dry_run", json_true()) != 0 ||
+                            json_object_set_new(call->result, "impact", json_incref(found)) != 0)) {
+        status = PD_E_NOMEM;
+    }
+    json_decref(found);
+    pd_snapshot_free(&after);
+    return status;
+}
+
+/* Lets the handler do it, measures what that does to people, and asks for the undoing. */
+static pd_status_t run_dry(invocation_t *inv)
+{
+    pd_op_call_t *call = &inv->call;
+    pd_snapshot_t *own = NULL;
+    const pd_snapshot_t *before = call->snapshot;
+    pd_impact_t *impact = NULL;
+    int is_measuring = 1;
+    pd_status_t status = PD_OK;
+
+    if (before == NULL) { /* no policy in force: read what is stored */
+        status = pd_snapshot_load(call->tx, &own);
+        before = own;
+    }
+    if (status == PD_OK) {
+        status = pd_impact_begin(call->tx, before, call->deadline, call->pool, &impact);
+    }
+    if (status == PD_OK) {
+        is_measuring = 0;
+        status = call->op->handler(call);
+    }
+    if (status == PD_OK) {
+        is_measuring = 1;
+        status = call->result != NULL ? add_impact(call, impact, before) : PD_E_INTERNAL;
+    }
+    pd_snapshot_free(&own);
+    call->detail = apr_pstrcat(call->pool, call->detail != NULL ? call->detail : "",
+                               call->detail != NULL ? " dry_run" : "dry_run", (char *)NULL);
+    if (status == PD_E_TIMEOUT && is_measuring) {
+        return pd_fault(&call->fault, MCP_CODE_OVERLOADED,
+                        "Try again with more time, or make the change without dry_run.",
+                        "The time ran out before it was known what the change does to whom; nothing "
+                        "was changed.");
+    }
+    return status == PD_OK ? PD_E_ROLLBACK : status;
+}
+
+static pd_status_t run_write(invocation_t *inv, pd_tx_t *tx)
+{
+    pd_op_call_t *call = &inv->call;
+    pd_status_t status = read_actor_again(call);
+
+    pd_tx_audit(tx, inv->audit_id);
+    if (status == PD_OK) {
+        status = catch_up(inv, tx);
+    }
+    if (status != PD_OK) {
+        return status;
+    }
+    if (inv->plain_args != NULL) {
+        call->args = inv->plain_args;
+    }
+    status = is_dry_run(inv) ? run_dry(inv) : call->op->handler(call);
+    call->args = inv->args;
+    return status;
 }
 
 /* On the lane's thread. A store may run a unit anew: it begins from nothing each time. */
@@ -393,20 +530,16 @@ static pd_status_t unit_run(pd_tx_t *tx, void *baton)
     invocation_t *inv = baton;
     pd_op_call_t *call = &inv->call;
     const pd_op_t *op = call->op;
-    pd_status_t status = PD_OK;
+    pd_status_t status;
 
     drop_result(inv);
     memset(&call->fault, 0, sizeof(call->fault));
     call->detail = NULL;
     call->actor = inv->actor;
+    pd_snapshot_free(&inv->current);
+    call->snapshot = inv->held;
     call->tx = op->lane != PD_LANE_JOB || op->needs_tx ? tx : NULL;
-    if (op->lane == PD_LANE_WRITE) {
-        status = read_actor_again(call);
-        pd_tx_audit(tx, inv->audit_id);
-    }
-    if (status == PD_OK) {
-        status = op->handler(call);
-    }
+    status = op->lane == PD_LANE_WRITE ? run_write(inv, tx) : op->handler(call);
     call->tx = NULL;
     return status;
 }
@@ -461,8 +594,8 @@ static void settle(invocation_t *inv, pd_status_t status)
     drop_result(inv);
 }
 
-/* An answer over the link has to fit one message. Only reads: a change stays made, and its answer
- * is small. */
+/* An answer over the link has to fit one message. Only where nothing was changed: a change stays
+ * made, and its answer is small. */
 static void check_result_size(invocation_t *inv)
 {
     if (inv->call.result != NULL && inv->actor->surface != MCP_SURFACE_ADMIN &&
@@ -481,7 +614,7 @@ static void on_run(pd_status_t status, int64_t revision, void *baton)
     if (revision > 0) {
         inv->record.revision = revision;
     }
-    if (!is_write) {
+    if (!is_write || status == PD_E_ROLLBACK) {
         check_result_size(inv);
     } else if (status == PD_OK) {
         pd_policy_changed(inv->core, revision);
@@ -526,6 +659,16 @@ static void begin_attempt(invocation_t *inv)
     }
 }
 
+/* `dry_run` is the runner's: no handler hears of it. 0 when there is no memory. */
+static int take_own_argument(invocation_t *inv)
+{
+    if (!inv->call.op->is_policy || json_object_get(inv->args, "dry_run") == NULL) {
+        return 1;
+    }
+    inv->plain_args = json_copy((json_t *)(uintptr_t)inv->args);
+    return inv->plain_args != NULL && json_object_del(inv->plain_args, "dry_run") == 0;
+}
+
 pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
                       const json_t *args, const char *trace_id, pd_boot_t deadline,
                       apr_pool_t *pool, pd_invoke_fn *done, void *baton)
@@ -540,6 +683,9 @@ pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *acto
     pd_ops_name(op, name);
     record_start(inv, apr_pstrdup(inv->pool, name), trace_id);
     if (judge(&inv->call) != PD_OK) {
+        end_attempt(inv);
+    } else if (!take_own_argument(inv)) {
+        override(inv, MCP_CODE_INTERNAL, "Out of memory.", NULL);
         end_attempt(inv);
     } else if (op->lane == PD_LANE_WRITE) {
         begin_attempt(inv);
@@ -615,8 +761,7 @@ static void on_invoked(const pd_op_call_t *call, const char *audit_id, void *bat
     json_t *body;
 
     if (call->fault.code != MCP_CODE_NONE) {
-        pd_ask_refuse(ask, call->fault.code, call->fault.message,
-                      call->fault.hint[0] != '\0' ? call->fault.hint : NULL, audit);
+        pd_ask_refuse_fault(ask, &call->fault, audit);
         return;
     }
     body = json_pack("{s:s, s:O}", "audit", audit_id, "result", call->result);

@@ -13,10 +13,16 @@
 #include "op_audit.h"
 #include "op_connections.h"
 #include "op_connectors.h"
+#include "op_footprint.h"
 #include "op_grants.h"
 #include "op_members.h"
+#include "op_policy.h"
+#include "op_recipes.h"
+#include "op_restrictions.h"
 #include "op_roles.h"
 #include "op_settings.h"
+#include "op_toolboxes.h"
+#include "op_tools.h"
 #include "op_whoami.h"
 #include "pd_ops_schemas.h"
 #include "pd_roles.h"
@@ -26,6 +32,8 @@
 /* Of a connector file; over the link MCP_MAX_BODY_BYTES comes first. */
 #define CATALOG_BYTES (16u * 1024 * 1024)
 #define SMALL_BYTES (64u * 1024)
+#define RULE_BYTES (4u * 1024 * 1024)
+#define RECIPE_BYTES (512u * 1024)
 
 /* --- the rows -------------------------------------------------------------------- */
 
@@ -52,30 +60,31 @@ static const pd_op_t rows[] = {
     {.resource = "members", .verb = "create", .title = "Add a member",
      .description = "Adds a member; roles default to Member. You can give only what you hold "
                     "yourself.",
-     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE, .is_policy = 1,
      .rest_method = "POST", .rest_path = "/members", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_MEMBERS_CREATE, .handler = pd_op_members_create,
      .after = pd_op_members_after},
     {.resource = "members", .verb = "update", .title = "Change a member",
      .description = "Changes email, name or roles. The last active Owner stays one.",
-     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE, .is_policy = 1,
      .rest_method = "PATCH", .rest_path = "/members/{member}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_MEMBERS_UPDATE, .handler = pd_op_members_update,
      .after = pd_op_members_after},
     {.resource = "members", .verb = "suspend", .title = "Suspend a member",
      .description = "Denies the member's grants from the next call on, until reinstated.",
-     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE, .is_policy = 1,
      .rest_method = "POST", .rest_path = "/members/{member}/suspend", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_MEMBER_CHANGE, .handler = pd_op_members_suspend},
     {.resource = "members", .verb = "reinstate", .title = "Reinstate a member",
      .description = "Ends a suspension.",
-     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .permission = "member:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE, .is_policy = 1,
      .rest_method = "POST", .rest_path = "/members/{member}/reinstate", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_MEMBER_CHANGE, .handler = pd_op_members_reinstate},
     {.resource = "members", .verb = "remove", .title = "Remove a member",
      .description = "Ends the member for good and deletes their own connections. A returning "
                     "email is a new member.",
      .permission = "member:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .rest_method = "DELETE", .rest_path = "/members/{member}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_MEMBERS_REMOVE, .handler = pd_op_members_remove,
      .after = pd_op_members_after},
@@ -93,17 +102,18 @@ static const pd_op_t rows[] = {
      .schema = SCHEMA_ROLE, .handler = pd_op_roles_get},
     {.resource = "roles", .verb = "create", .title = "Add a role",
      .description = "Adds a custom role. You can give only permissions you hold yourself.",
-     .permission = "role:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .permission = "role:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE, .is_policy = 1,
      .rest_method = "POST", .rest_path = "/roles", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_ROLES_CREATE, .handler = pd_op_roles_create},
     {.resource = "roles", .verb = "update", .title = "Change a role",
      .description = "Replaces permissions or description of a custom role.",
-     .permission = "role:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .permission = "role:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE, .is_policy = 1,
      .rest_method = "PATCH", .rest_path = "/roles/{role}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_ROLES_UPDATE, .handler = pd_op_roles_update},
     {.resource = "roles", .verb = "delete", .title = "Delete a role",
      .description = "Deletes a custom role that no member holds.",
      .permission = "role:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .rest_method = "DELETE", .rest_path = "/roles/{role}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_ROLES_DELETE, .handler = pd_op_roles_delete},
 
@@ -147,17 +157,20 @@ static const pd_op_t rows[] = {
     {.resource = "connectors", .verb = "create", .title = "Add a connector",
      .description = "Adds an application to the catalog from a connector file.",
      .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .rest_method = "POST", .rest_path = "/connectors", .max_bytes = CATALOG_BYTES,
      .schema = SCHEMA_CONNECTORS_CREATE, .handler = pd_op_connectors_create},
     {.resource = "connectors", .verb = "update", .title = "Replace a connector",
      .description = "Replaces a connector by a new file; the slug stays. Another origin or auth "
                     "drops the credentials of its connections.",
      .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .rest_method = "PUT", .rest_path = "/connectors/{connector}", .max_bytes = CATALOG_BYTES,
      .schema = SCHEMA_CONNECTORS_UPDATE, .handler = pd_op_connectors_update},
     {.resource = "connectors", .verb = "delete", .title = "Delete a connector",
      .description = "Deletes a connector that no connection uses.",
      .permission = "connector:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .rest_method = "DELETE", .rest_path = "/connectors/{connector}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_CONNECTORS_DELETE, .handler = pd_op_connectors_delete},
 
@@ -176,6 +189,7 @@ static const pd_op_t rows[] = {
      .description = "Connects an account on a connector under a label that begins its tools' "
                     "names. Yours, unless shared or another's, which takes connection:admin.",
      .permission = "connection:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .secret = PD_SECRET_WITH_CREDENTIAL,
      .rest_method = "POST", .rest_path = "/connections", .max_bytes = 256u * 1024,
      .schema = SCHEMA_CONNECTIONS_CREATE, .handler = pd_op_connections_create},
@@ -183,14 +197,140 @@ static const pd_op_t rows[] = {
      .description = "Changes label, variables or credential. Another origin drops the credential "
                     "unless it is given again.",
      .permission = "connection:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .secret = PD_SECRET_WITH_CREDENTIAL,
      .rest_method = "PATCH", .rest_path = "/connections/{connection}", .max_bytes = 256u * 1024,
      .schema = SCHEMA_CONNECTIONS_UPDATE, .handler = pd_op_connections_update},
     {.resource = "connections", .verb = "delete", .title = "Delete a connection",
      .description = "Deletes a connection and its credential.",
      .permission = "connection:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
      .rest_method = "DELETE", .rest_path = "/connections/{connection}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_CONNECTIONS_DELETE, .handler = pd_op_connections_delete},
+
+    /* tools */
+    {.resource = "tools", .verb = "list", .title = "List tools",
+     .description = "Connected tools that you, or another member, can have.",
+     .permission = "tool:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/tools", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_TOOLS_LIST, .handler = pd_op_tools_list},
+    {.resource = "tools", .verb = "get", .title = "Show tools",
+     .description = "Complete definitions of one to five tools, by name.",
+     .permission = "tool:execute", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/tools/definitions", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_TOOLS_GET, .handler = pd_op_tools_get},
+
+    /* footprint */
+    {.resource = "footprint", .verb = "get", .title = "Weigh the tool list",
+     .description = "Characters and rough tokens that your tool list, or another member's, takes in "
+                    "a prompt.",
+     .permission = "footprint:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/footprint", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_FOOTPRINT, .handler = pd_op_footprint_get},
+
+    /* recipes */
+    {.resource = "recipes", .verb = "list", .title = "List recipes",
+     .description = "Prompts that your organisation wrote for your roles.",
+     .permission = "recipe:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/recipes", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RECIPES_LIST, .handler = pd_op_recipes_list},
+    {.resource = "recipes", .verb = "get", .title = "Show a recipe",
+     .description = "One recipe with its text.",
+     .permission = "recipe:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/recipes/{recipe}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RECIPE, .handler = pd_op_recipes_get},
+    {.resource = "recipes", .verb = "render", .title = "Fill in a recipe",
+     .description = "The text of a recipe with its arguments filled in.",
+     .permission = "recipe:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "POST", .rest_path = "/recipes/{recipe}/render", .max_bytes = RECIPE_BYTES,
+     .schema = SCHEMA_RECIPES_RENDER, .handler = pd_op_recipes_render},
+    {.resource = "recipes", .verb = "create", .title = "Add a recipe",
+     .description = "Adds a prompt for people of some roles, or for all. {{name}} in its text stands "
+                    "for an argument.",
+     .permission = "recipe:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "POST", .rest_path = "/recipes", .max_bytes = RECIPE_BYTES,
+     .schema = SCHEMA_RECIPES_CREATE, .handler = pd_op_recipes_create},
+    {.resource = "recipes", .verb = "update", .title = "Change a recipe",
+     .description = "Replaces what is given; an empty list takes arguments or roles away.",
+     .permission = "recipe:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "PATCH", .rest_path = "/recipes/{recipe}", .max_bytes = RECIPE_BYTES,
+     .schema = SCHEMA_RECIPES_UPDATE, .handler = pd_op_recipes_update},
+    {.resource = "recipes", .verb = "delete", .title = "Delete a recipe",
+     .description = "Deletes a recipe.",
+     .permission = "recipe:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/recipes/{recipe}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RECIPES_DELETE, .handler = pd_op_recipes_delete},
+
+    /* restrictions */
+    {.resource = "restrictions", .verb = "list", .title = "List restrictions",
+     .description = "Rules that allow or block connectors and operations for roles and members; at "
+                    "most 50 items of each.",
+     .permission = "restriction:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/restrictions", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RESTRICTIONS_LIST, .handler = pd_op_restrictions_list},
+    {.resource = "restrictions", .verb = "get", .title = "Show a restriction",
+     .description = "One rule with all its items; `empty` when nothing that it names exists.",
+     .permission = "restriction:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/restrictions/{restriction}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RESTRICTION, .handler = pd_op_restrictions_get},
+    {.resource = "restrictions", .verb = "create", .title = "Add a restriction",
+     .description = "Allows or blocks for a role or a member. Any allow rule denies what no allow "
+                    "names; blocks beat allows; a member's own rules replace those of the roles.",
+     .permission = "restriction:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "POST", .rest_path = "/restrictions", .max_bytes = RULE_BYTES,
+     .schema = SCHEMA_RESTRICTIONS_CREATE, .handler = pd_op_restrictions_create},
+    {.resource = "restrictions", .verb = "update", .title = "Change a restriction",
+     .description = "Replaces effect, items, name or note; whom it is for stays.",
+     .permission = "restriction:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "PATCH", .rest_path = "/restrictions/{restriction}", .max_bytes = RULE_BYTES,
+     .schema = SCHEMA_RESTRICTIONS_UPDATE, .handler = pd_op_restrictions_update},
+    {.resource = "restrictions", .verb = "delete", .title = "Delete a restriction",
+     .description = "Deletes a rule. The last allow rule of its target ends the allowlist.",
+     .permission = "restriction:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "DELETE", .rest_path = "/restrictions/{restriction}",
+     .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RESTRICTIONS_DELETE, .handler = pd_op_restrictions_delete},
+    {.resource = "restrictions", .verb = "explain", .title = "Explain a restriction",
+     .description = "Whether a member can have a tool, which rule decided, and what browse, "
+                    "connect, advertise, execute and the URL check say.",
+     .permission = "restriction:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .rest_method = "GET", .rest_path = "/restrictions/explain", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_RESTRICTIONS_EXPLAIN, .handler = pd_op_restrictions_explain},
+
+    /* toolboxes */
+    {.resource = "toolboxes", .verb = "list", .title = "List toolboxes",
+     .description = "Toolboxes that are for you; all of them if you hold toolbox:read_all.",
+     .permission = "toolbox:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/toolboxes", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_TOOLBOXES_LIST, .handler = pd_op_toolboxes_list},
+    {.resource = "toolboxes", .verb = "get", .title = "Show a toolbox",
+     .description = "One toolbox with its entries; frozen values only to who may change it.",
+     .permission = "toolbox:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/toolboxes/{toolbox}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_TOOLBOX, .handler = pd_op_toolboxes_get},
+    {.resource = "toolboxes", .verb = "create", .title = "Add a toolbox",
+     .description = "Gives roles and members tools under names of their own, over shared "
+                    "connections or the caller's own, with defaults and frozen values.",
+     .permission = "toolbox:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "POST", .rest_path = "/toolboxes", .max_bytes = RULE_BYTES,
+     .schema = SCHEMA_TOOLBOXES_CREATE, .handler = pd_op_toolboxes_create},
+    {.resource = "toolboxes", .verb = "update", .title = "Change a toolbox",
+     .description = "Replaces what is given; `entries` is the whole list, an entry with its id or "
+                    "name goes on.",
+     .permission = "toolbox:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "PATCH", .rest_path = "/toolboxes/{toolbox}", .max_bytes = RULE_BYTES,
+     .schema = SCHEMA_TOOLBOXES_UPDATE, .handler = pd_op_toolboxes_update},
+    {.resource = "toolboxes", .verb = "delete", .title = "Delete a toolbox",
+     .description = "Deletes a toolbox and its tools.",
+     .permission = "toolbox:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "DELETE", .rest_path = "/toolboxes/{toolbox}", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_TOOLBOXES_DELETE, .handler = pd_op_toolboxes_delete},
 
     /* settings */
     {.resource = "settings", .verb = "list", .title = "List settings",
@@ -214,6 +354,23 @@ static const pd_op_t rows[] = {
      .permission = "setting:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
      .rest_method = "DELETE", .rest_path = "/settings/{key}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_SETTINGS_UNSET, .handler = pd_op_settings_unset},
+
+    /* policy */
+    {.resource = "policy", .verb = "export", .title = "Export the policy",
+     .description = "Roles, connectors, shared connections, settings, recipes, toolboxes and "
+                    "restrictions as one document that policy apply takes. Toolboxes show frozen "
+                    "values and need toolbox:write too. No members, grants and credentials.",
+     .permission = "policy:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/policy", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_POLICY_EXPORT, .handler = pd_op_policy_export},
+    {.resource = "policy", .verb = "apply", .title = "Apply a policy document",
+     .description = "Makes the sections of the document be what it says, all or nothing; with prune "
+                    "what they don't list is deleted. Each change needs its own operation's "
+                    "permission. Applying again changes nothing.",
+     .permission = "policy:write", .klass = MCP_CLASS_DESTRUCTIVE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "POST", .rest_path = "/policy/apply", .max_bytes = CATALOG_BYTES,
+     .schema = SCHEMA_POLICY_APPLY, .handler = pd_op_policy_apply},
 
     /* audit */
     {.resource = "audit", .verb = "list", .title = "Query the audit trail",
@@ -391,6 +548,11 @@ static const char *judge_row(const pd_op_t *op, const json_t *schema, apr_hash_t
     if ((op->klass == MCP_CLASS_READ) == (op->lane == PD_LANE_WRITE) ||
         (op->after != NULL && op->lane != PD_LANE_WRITE)) {
         return "its class and its lane contradict each other";
+    }
+    if ((op->is_policy && op->lane != PD_LANE_WRITE) ||
+        (op->is_policy != 0) !=
+            (json_object_get(json_object_get(schema, "properties"), "dry_run") != NULL)) {
+        return "dry_run is for writes of policy, and for all of them";
     }
     if (!path_is_sound(op->rest_path, json_object_get(schema, "properties"), pool)) {
         return "its REST path names what is no argument";

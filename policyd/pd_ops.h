@@ -8,14 +8,18 @@
 
 typedef struct pd_op pd_op_t;
 
+struct pd_snapshot;
+
 /* One run of an operation. Handlers run on the thread of their lane; they touch nothing of the core
- * but config, master_key and (job lane) audit. */
+ * but config, master_key, (job lane) audit and (loop lane, which runs on the loop's thread) policy. */
 typedef struct pd_op_call {
     pd_core_t *core;
     const pd_op_t *op;
     const pd_actor_t *actor;
     const json_t *args; /* checked against the row's schema */
     pd_tx_t *tx;        /* loop and write lanes; job lane too when the row says needs_tx */
+    const struct pd_snapshot *snapshot; /* the policy in force when the call began, held until done; read only. In the write
+                         * lane: as this unit's transaction saw it before the handler */
     apr_pool_t *pool;
     pd_boot_t deadline;
     const char *first_resource; /* of the first endpoint a child named, or NULL */
@@ -44,6 +48,8 @@ struct pd_op {
     mcp_class_t klass;       /* decides the scope rung at MCP and REST */
     pd_lane_t lane;
     int needs_tx; /* job lane: give it a store transaction */
+    int is_policy; /* write lane: it can change who has which tools, so that it takes `dry_run`: the runner
+                    * undoes what the handler did and answers its result with `impact` (pd_impact.h) */
     pd_secret_t secret;
     const char *rest_method; /* "POST" */
     const char *rest_path;   /* "/members/{member}" below /api/v1 */

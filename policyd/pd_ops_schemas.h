@@ -36,6 +36,8 @@
 #define IF_REVISION                                                                                \
     J("if_revision": {"type": "integer", "minimum": 1,                                             \
                       "description": "Change only if this is the revision"})
+#define DRY_RUN                                                                                    \
+    FLAG("dry_run", "Change nothing: answer which members would gain or lose which tools")
 #define PAGE                                                                                       \
     J("limit": {"type": "integer", "minimum": 1, "maximum": 1000,                                  \
                 "description": "Items a page, 100 if not given"}) "," CURSOR
@@ -84,22 +86,22 @@
            J("state": {"enum": ["active", "suspended", "removed"]}) "," PAGE)
 #define SCHEMA_MEMBER OBJECT(J("member"), MEMBER)
 #define SCHEMA_MEMBERS_CREATE                                                                      \
-    OBJECT(J("email"), EMAIL "," TEXT("name", "128", "Display name") "," ROLES)
+    OBJECT(J("email"), EMAIL "," TEXT("name", "128", "Display name") "," ROLES "," DRY_RUN)
 #define SCHEMA_MEMBERS_UPDATE                                                                      \
     OBJECT(J("member"), MEMBER "," EMAIL "," TEXT("name", "128", "Display name") "," ROLES ","     \
-           IF_REVISION)
-#define SCHEMA_MEMBER_CHANGE OBJECT(J("member"), MEMBER "," IF_REVISION)
+           IF_REVISION "," DRY_RUN)
+#define SCHEMA_MEMBER_CHANGE OBJECT(J("member"), MEMBER "," IF_REVISION "," DRY_RUN)
 #define SCHEMA_MEMBERS_REMOVE                                                                      \
     OBJECT(J("member"), MEMBER "," IF_REVISION ","                                                 \
-           FLAG("erase", "Forget email and name too, in the audit copy as well"))
+           FLAG("erase", "Forget email and name too, in the audit copy as well") "," DRY_RUN)
 
 #define SCHEMA_ROLE OBJECT(J("role"), ROLE)
 #define SCHEMA_ROLES_CREATE                                                                        \
     OBJECT(J("name", "permissions"),                                                               \
-           TEXT("name", "64", "Name of the role") "," ROLE_TEXT "," PERMISSIONS)
+           TEXT("name", "64", "Name of the role") "," ROLE_TEXT "," PERMISSIONS "," DRY_RUN)
 #define SCHEMA_ROLES_UPDATE                                                                        \
-    OBJECT(J("role"), ROLE "," ROLE_TEXT "," PERMISSIONS "," IF_REVISION)
-#define SCHEMA_ROLES_DELETE OBJECT(J("role"), ROLE "," IF_REVISION)
+    OBJECT(J("role"), ROLE "," ROLE_TEXT "," PERMISSIONS "," IF_REVISION "," DRY_RUN)
+#define SCHEMA_ROLES_DELETE OBJECT(J("role"), ROLE "," IF_REVISION "," DRY_RUN)
 
 #define SCHEMA_GRANTS_LIST                                                                         \
     OBJECT("", MEMBER "," TEXT("client", "128", "Client name") ","                                 \
@@ -117,10 +119,11 @@
 
 #define SCHEMA_CONNECTORS_LIST OBJECT("", QUERY("slug, label or description") "," SMALL_PAGE)
 #define SCHEMA_CONNECTOR OBJECT(J("connector"), CONNECTOR)
-#define SCHEMA_CONNECTORS_CREATE OPEN_OBJECT(CONNECTOR_NEEDS, CONNECTOR_FILE)
+#define SCHEMA_CONNECTORS_CREATE OPEN_OBJECT(CONNECTOR_NEEDS, CONNECTOR_FILE "," DRY_RUN)
 #define SCHEMA_CONNECTORS_UPDATE                                                                   \
-    OPEN_OBJECT(J("connector") "," CONNECTOR_NEEDS, CONNECTOR "," IF_REVISION "," CONNECTOR_FILE)
-#define SCHEMA_CONNECTORS_DELETE OBJECT(J("connector"), CONNECTOR "," IF_REVISION)
+    OPEN_OBJECT(J("connector") "," CONNECTOR_NEEDS,                                                \
+                CONNECTOR "," IF_REVISION "," CONNECTOR_FILE "," DRY_RUN)
+#define SCHEMA_CONNECTORS_DELETE OBJECT(J("connector"), CONNECTOR "," IF_REVISION "," DRY_RUN)
 
 #define SCHEMA_CONNECTIONS_LIST                                                                    \
     OBJECT("", QUERY("label or connector slug") "," CONNECTOR ","                                  \
@@ -131,11 +134,131 @@
     OBJECT(J("connector", "label"), CONNECTOR "," LABEL ","                                        \
            TEXT("owner", "254", "Member id or email; you if not given") ","                        \
            FLAG("shared", "For the whole organisation") "," TOOLBOX_ONLY "," VARIABLES ","         \
-           CREDENTIAL)
+           CREDENTIAL "," DRY_RUN)
 #define SCHEMA_CONNECTIONS_UPDATE                                                                  \
     OBJECT(J("connection"), CONNECTION "," LABEL "," TOOLBOX_ONLY "," VARIABLES "," CREDENTIAL "," \
-           IF_REVISION)
-#define SCHEMA_CONNECTIONS_DELETE OBJECT(J("connection"), CONNECTION "," IF_REVISION)
+           IF_REVISION "," DRY_RUN)
+#define SCHEMA_CONNECTIONS_DELETE OBJECT(J("connection"), CONNECTION "," IF_REVISION "," DRY_RUN)
+
+#define SCHEMA_TOOLS_LIST                                                                          \
+    OBJECT("", MEMBER "," QUERY("name or connector") ","                                           \
+           TEXT("account", "48", "Account or toolbox, or connector slug") "," PAGE)
+#define SCHEMA_TOOLS_GET                                                                           \
+    OBJECT(J("names"),                                                                             \
+           J("names": {"type": "array", "minItems": 1, "maxItems": 5, "uniqueItems": true,         \
+                       "items": {"type": "string", "minLength": 1, "maxLength": 256},              \
+                       "description": "Tool names"}))
+
+#define SCHEMA_FOOTPRINT OBJECT("", MEMBER "," TEXT("client", "128", "Client name"))
+
+#define RECIPE TEXT("recipe", "64", "Recipe id or name")
+#define RECIPE_FIELDS                                                                              \
+    J("name": {"type": "string", "minLength": 1, "maxLength": 64,                                  \
+               "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",                                       \
+               "description": "a-z, 0-9 and inner dashes"}) ","                                    \
+    TEXT("title", "128", "One short line") ","                                                     \
+    TEXT("description", "1024", "What it is for") ","                                              \
+    J("arguments": {"type": "array", "maxItems": 64,                                               \
+                    "items": {"type": "object", "required": ["name"],                              \
+                              "additionalProperties": false,                                       \
+                              "properties": {                                                      \
+                                  "name": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},  \
+                                  "description": {"type": "string", "maxLength": 512},             \
+                                  "required": {"type": "boolean"}}},                               \
+                    "description": "name, description, required"},                                 \
+      "text": {"type": "string", "minLength": 1, "maxLength": 65536,                               \
+               "description": "The prompt"}) "," ROLES
+#define SCHEMA_RECIPES_LIST   OBJECT("", QUERY("name, title or description") "," PAGE)
+#define SCHEMA_RECIPE         OBJECT(J("recipe"), RECIPE)
+#define SCHEMA_RECIPES_CREATE OBJECT(J("name", "text"), RECIPE_FIELDS)
+#define SCHEMA_RECIPES_UPDATE OBJECT(J("recipe"), RECIPE "," RECIPE_FIELDS "," IF_REVISION)
+#define SCHEMA_RECIPES_DELETE OBJECT(J("recipe"), RECIPE "," IF_REVISION)
+#define SCHEMA_RECIPES_RENDER                                                                      \
+    OBJECT(J("recipe"), RECIPE ","                                                                 \
+           J("arguments": {"type": "object", "maxProperties": 64,                                  \
+                           "additionalProperties": {"type": "string", "maxLength": 65536},         \
+                           "description": "Text by argument name"}))
+
+#define RESTRICTION TEXT("restriction", "64", "Restriction id or name")
+#define EFFECT      J("effect": {"enum": ["allow", "block"]})
+#define RULE_PIN                                                                                   \
+    J({"type": "object", "required": ["connector", "operation"],                                   \
+       "properties": {"connector": {"type": "string", "minLength": 1, "maxLength": 48},            \
+                      "slug": {"type": "string", "maxLength": 48},                                 \
+                      "operation": {"type": "string", "minLength": 1, "maxLength": 200}},          \
+       "additionalProperties": false})
+/* slug, label, missing: as get shows them, not read. */
+#define RULE_ITEMS                                                                                 \
+    "\"items\":{\"type\":\"array\",\"maxItems\":20000,\"description\":"                             \
+    "\"Each names a connector, an operation of it, or a tool\",\"items\":{\"type\":\"object\","      \
+    "\"properties\":{"                                                                             \
+    J("connector": {"type": "string", "minLength": 1, "maxLength": 48},                            \
+      "operation": {"type": "string", "minLength": 1, "maxLength": 200},                           \
+      "tool": {"type": "string", "minLength": 1, "maxLength": 256},                                \
+      "slug": {"type": "string", "maxLength": 48}, "label": {"type": "string", "maxLength": 200},  \
+      "missing": {"type": "boolean"}) ","                                                          \
+    "\"pins\":{\"type\":\"array\",\"maxItems\":20000,\"items\":" RULE_PIN "}},"                      \
+    "\"additionalProperties\":false}}"
+#define NULLABLE(name, max, what)                                                                  \
+    "\"" name "\":{\"type\":[\"string\",\"null\"],\"minLength\":1,\"maxLength\":" max                \
+    ",\"description\":\"" what "\"}"
+#define SCHEMA_RESTRICTIONS_LIST OBJECT("", ROLE "," MEMBER "," EFFECT "," CONNECTOR "," PAGE)
+#define SCHEMA_RESTRICTION       OBJECT(J("restriction"), RESTRICTION)
+#define SCHEMA_RESTRICTIONS_CREATE                                                                 \
+    OBJECT(J("effect", "target", "items"),                                                         \
+           EFFECT ","                                                                              \
+           "\"target\":{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":1,\"properties\":{"    \
+           ROLE "," MEMBER "},\"additionalProperties\":false,"                                     \
+           "\"description\":\"A role or a member\"}," RULE_ITEMS ","                               \
+           TEXT("name", "64", "Name of the restriction") "," TEXT("note", "512", "Why") ","        \
+           DRY_RUN)
+#define SCHEMA_RESTRICTIONS_UPDATE                                                                 \
+    OBJECT(J("restriction"), RESTRICTION "," EFFECT "," RULE_ITEMS ","                             \
+           NULLABLE("name", "64", "null takes it away") ","                                        \
+           NULLABLE("note", "512", "null takes it away") "," IF_REVISION "," DRY_RUN)
+#define SCHEMA_RESTRICTIONS_DELETE                                                                 \
+    OBJECT(J("restriction"), RESTRICTION "," IF_REVISION "," DRY_RUN)
+#define SCHEMA_RESTRICTIONS_EXPLAIN                                                                \
+    OBJECT(J("member"), MEMBER "," TEXT("tool", "256", "Tool name as advertised") ","              \
+           CONNECTOR "," TEXT("operation", "200", "With connector, instead of tool"))
+
+#define TOOLBOX      TEXT("toolbox", "64", "Toolbox id or name")
+#define TOOLBOX_NAME TEXT("name", "32", "Begins its tools' names: a-z, 0-9 and inner dashes")
+#define TOOLBOX_MEMBERS                                                                            \
+    J("members": {"type": "array", "maxItems": 10000, "uniqueItems": true,                         \
+                  "items": {"type": "string", "minLength": 1, "maxLength": 254},                   \
+                  "description": "Member ids or emails"})
+/* tool, connector_slug, missing, operation_missing: as get shows them, not read. */
+#define TOOLBOX_ENTRIES                                                                            \
+    "\"entries\":{\"type\":\"array\",\"maxItems\":500,\"items\":{\"type\":\"object\","                 \
+    "\"required\":[" J("connector", "operation", "connections") "],\"properties\":{"               \
+    CONNECTOR "," TEXT("operation", "200", "Operation id") ","                                     \
+    J("connections": {"type": "array", "minItems": 1, "maxItems": 64, "uniqueItems": true,         \
+                      "items": {"type": "string", "minLength": 1, "maxLength": 48},                \
+                      "description": "Labels of shared connections, or @own alone"}) ","           \
+    TEXT("name", "64", "Tool is toolbox__name; the operation id if not given") ","                 \
+    TEXT("title", "128", "Title of the tool") ","                                                  \
+    TEXT("description", "4096", "Replaces the operation's own") ","                                \
+    J("defaults": {"type": "object", "maxProperties": 64,                                          \
+                   "description": "Values unless the caller gives others"},                        \
+      "frozen": {"type": "object", "maxProperties": 64,                                            \
+                 "description": "Values that the caller neither sees nor changes"}) ","            \
+    FLAG("always_visible", "Listed when other tools collapse") ","                                 \
+    TEXT("entry", "48", "Id of the entry to go on with, at an update") ","                         \
+    J("tool": {"type": "string", "maxLength": 64},                                                 \
+      "connector_slug": {"type": "string", "maxLength": 48},                                       \
+      "missing": {"type": "array", "maxItems": 64},                                                \
+      "operation_missing": {"type": "boolean"}) "},\"additionalProperties\":false}}"
+#define SCHEMA_TOOLBOXES_LIST OBJECT("", QUERY("name or description") "," ROLE "," MEMBER "," PAGE)
+#define SCHEMA_TOOLBOX        OBJECT(J("toolbox"), TOOLBOX)
+#define SCHEMA_TOOLBOXES_CREATE                                                                    \
+    OBJECT(J("name", "entries"), TOOLBOX_NAME "," TEXT("description", "1024", "What it is for")    \
+           "," ROLES "," TOOLBOX_MEMBERS "," TOOLBOX_ENTRIES "," DRY_RUN)
+#define SCHEMA_TOOLBOXES_UPDATE                                                                    \
+    OBJECT(J("toolbox"), TOOLBOX "," TOOLBOX_NAME ","                                              \
+           NULLABLE("description", "1024", "null takes it away") "," ROLES "," TOOLBOX_MEMBERS "," \
+           TOOLBOX_ENTRIES "," IF_REVISION "," DRY_RUN)
+#define SCHEMA_TOOLBOXES_DELETE OBJECT(J("toolbox"), TOOLBOX "," IF_REVISION "," DRY_RUN)
 
 #define SCHEMA_SETTING OBJECT(J("key"), KEY "," LAYER)
 #define SCHEMA_SETTINGS_SET                                                                        \
@@ -143,6 +266,26 @@
            J("value": {"type": ["integer", "boolean", "string"], "maxLength": 512}) ","            \
            LAYER "," IF_REVISION)
 #define SCHEMA_SETTINGS_UNSET OBJECT(J("key"), KEY "," LAYER "," IF_REVISION)
+
+/* Names of the sections of a policy document are those of op_policy_sections.c; their items are judged by the schemas of the operations
+ * that make them. */
+#define POLICY_LIST(name)                                                                          \
+    "\"" name "\":{\"type\":\"array\",\"maxItems\":20000,\"items\":{\"type\":\"object\"}}"
+#define POLICY                                                                                     \
+    "\"policy\":{\"type\":\"object\",\"required\":[\"version\"],\"additionalProperties\":false,"       \
+    "\"description\":\"A policy document, as policy export shows it\","                             \
+    "\"properties\":{\"version\":{\"const\":1}," POLICY_LIST("roles") ","                           \
+    POLICY_LIST("connectors") "," POLICY_LIST("connections") "," POLICY_LIST("settings") ","       \
+    POLICY_LIST("recipes") "," POLICY_LIST("toolboxes") "," POLICY_LIST("restrictions") "}}"
+#define SCHEMA_POLICY_EXPORT                                                                       \
+    OBJECT("", J("sections": {"type": "array", "minItems": 1, "uniqueItems": true,                 \
+                              "items": {"enum": ["roles", "connectors", "connections", "settings", \
+                                                 "recipes", "toolboxes", "restrictions"]},         \
+                              "description": "Only these; all if not given"}))
+#define SCHEMA_POLICY_APPLY                                                                        \
+    OBJECT(J("policy"), POLICY ","                                                                 \
+           FLAG("prune", "Delete what a section of the document does not list") ","                \
+           TEXT("plan", "64", "Only if it still makes the changes of this dry run") "," DRY_RUN)
 
 #define SCHEMA_AUDIT_LIST                                                                          \
     OBJECT("", MEMBER "," TEXT("tool", "256", "Tool or operation name as called") ","              \

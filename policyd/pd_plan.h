@@ -4,11 +4,12 @@
 #define PD_PLAN_H
 
 #include "pd_access.h"
-#include "pd_snapshot.h"
+#include "pd_reach.h"
 
-/* The plan of a tool for an actor; new reference. credential: opened, borrowed, or NULL where the scheme needs none. */
-pd_status_t pd_plan_make(pd_core_t *core, const pd_actor_t *actor, pd_connection_t *connection,
-                         const pd_tool_t *tool, const json_t *credential, json_t **ret);
+/* The plan of what was found for an actor, over one of its connections; new reference. credential: opened, borrowed, or NULL where the
+ * scheme needs none. PD_E_INVALID: an entry that does not fit its operation any more. */
+pd_status_t pd_plan_make(pd_core_t *core, const pd_actor_t *actor, const pd_found_t *found,
+                         const pd_connection_t *connection, const json_t *credential, json_t **ret);
 
 /* Opens the sealed credential of a connection inside a unit of the loop lane; new reference, wiped by the caller with pd_seal_wipe().
  * PD_E_NOT_FOUND: there is none; PD_E_CRYPTO: it does not open. */

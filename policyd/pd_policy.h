@@ -13,7 +13,7 @@ struct pd_running;
 struct pd_keys;
 
 typedef struct pd_policy {
-    struct pd_snapshot *snapshot;
+    struct pd_snapshot *snapshot; /* one reference; whoever reads it elsewhere takes one of his own on the loop's thread first */
     struct pd_blobs *blobs;
     struct pd_views *views;
     struct pd_running *running;

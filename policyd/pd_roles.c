@@ -19,12 +19,14 @@ static const char *const extra_permissions[] = {
     "connection:read_all", /* sees the connections of other members */
     "grant:read_all",      /* sees the grants of other members */
     "tool:execute",        /* the MCP endpoint at all */
+    "toolbox:read_all",    /* sees toolboxes that are for others */
     "usage:read",          /* counts of calls by member and tool */
 };
 
 static const char *const member_permissions[] = {
     "approval:read", "connection:read", "connection:write", "connector:read", "footprint:read",
-    "grant:read",    "tool:execute",    "tool:read",        "toolbox:read",   NULL};
+    "grant:read",    "recipe:read",     "tool:execute",     "tool:read",      "toolbox:read",
+    NULL};
 static const char *const guest_permissions[] = {"connector:read", "grant:read", NULL};
 static const char *const billing_permissions[] = {"member:read", "usage:read", NULL};
 

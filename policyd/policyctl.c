@@ -78,6 +78,9 @@ static int take_option(ctl_t *ctl, int argc, char **argv, int *i)
         ctl->json = value;
         return 1;
     }
+    if (!is_missing && ctl->count > 0 && strcmp(ctl->words[0], "export") == 0) {
+        return 0; /* its -o names a file */
+    }
     value = is_missing ? NULL : value_of("-o", argc, argv, i, &is_missing);
     if (value == NULL && !is_missing) {
         value = value_of("--output", argc, argv, i, &is_missing);
@@ -128,49 +131,6 @@ static int read_options(ctl_t *ctl, int argc, char **argv)
     return 0;
 }
 
-/* --- failures -------------------------------------------------------------- */
-
-static int fail_usage(const char *why)
-{
-    (void)fputs("policyctl: ", stderr);
-    ctl_print_text(stderr, why);
-    (void)fputs("\nTry `policyctl help`.\n", stderr);
-    return CTL_USAGE;
-}
-
-static int fail(const char *why)
-{
-    (void)fputs("policyctl: ", stderr);
-    ctl_print_text(stderr, why);
-    (void)fputc('\n', stderr);
-    return CTL_FAILED;
-}
-
-static void put_field(const char *before, const json_t *error, const char *name)
-{
-    const char *text = mcp_json_str(error, name);
-
-    if (text != NULL && *text != '\0') {
-        (void)fputs(before, stderr);
-        ctl_print_text(stderr, text);
-        (void)fputc('\n', stderr);
-    }
-}
-
-/* error: released. */
-static int fail_refused(json_t *error)
-{
-    const char *code = mcp_json_str(error, "code");
-
-    (void)fputs("policyctl: ", stderr);
-    ctl_print_text(stderr, code == NULL ? "internal" : code);
-    put_field(": ", error, "message");
-    put_field("hint: ", error, "hint");
-    put_field("audit: ", error, "audit");
-    json_decref(error);
-    return CTL_FAILED;
-}
-
 /* --- operations ------------------------------------------------------------ */
 
 const json_t *ctl_find(const json_t *operations, const char *resource, const char *verb)
@@ -204,7 +164,7 @@ static int meet(ctl_t *ctl)
 
     ctl->link = ctl_link_open(ctl->socket, ctl->why, sizeof ctl->why);
     if (ctl->link == NULL) {
-        (void)fail(ctl->why);
+        (void)ctl_fail(ctl->why);
         (void)fputs("hint: is policyd running, and are you in its admin_group? --socket names another "
                     "socket\n",
                     stderr);
@@ -212,12 +172,12 @@ static int meet(ctl_t *ctl)
     }
     if (ctl_link_call(ctl->link, "rpc.describe", NULL, &ctl->operations, &error, ctl->why,
                       sizeof ctl->why) != 0) {
-        return fail(ctl->why);
+        return ctl_fail(ctl->why);
     }
     if (error != NULL) {
-        return fail_refused(error);
+        return ctl_fail_refused(error);
     }
-    return json_is_array(ctl->operations) ? CTL_DONE : fail("what answers at the socket is not policyd");
+    return json_is_array(ctl->operations) ? CTL_DONE : ctl_fail("what answers at the socket is not policyd");
 }
 
 /* Appends the page's items to `all` and tells where to go on: a new cursor, or NULL. */
@@ -253,16 +213,16 @@ static int fetch_rest(ctl_t *ctl, const char *name, json_t *args, json_t **resul
         }
         page = NULL;
         if (ctl_link_call(ctl->link, name, args, &page, &error, ctl->why, sizeof ctl->why) != 0) {
-            status = fail(ctl->why);
+            status = ctl_fail(ctl->why);
         } else if (error != NULL) {
-            status = fail_refused(error);
+            status = ctl_fail_refused(error);
         }
     }
     if (page != *result) {
         json_decref(page);
     }
     if (pages == MAX_PAGES && status == CTL_DONE) {
-        status = fail("the list has too many pages; narrow it");
+        status = ctl_fail("the list has too many pages; narrow it");
     }
     (void)json_object_del(*result, "next_cursor"); /* absent: nothing to drop */
     return status;
@@ -286,13 +246,13 @@ static int call_and_print(ctl_t *ctl, const json_t *operation, json_t *args)
     int status = CTL_DONE;
 
     if (name == NULL) {
-        return fail("policyd describes an operation without a name");
+        return ctl_fail("policyd describes an operation without a name");
     }
     if (ctl_link_call(ctl->link, name, args, &result, &error, ctl->why, sizeof ctl->why) != 0) {
-        return fail(ctl->why);
+        return ctl_fail(ctl->why);
     }
     if (error != NULL) {
-        return fail_refused(error);
+        return ctl_fail_refused(error);
     }
     if (ctl->wants_all && json_is_array(json_object_get(result, "items"))) {
         status = fetch_rest(ctl, name, args, &result);
@@ -303,7 +263,7 @@ static int call_and_print(ctl_t *ctl, const json_t *operation, json_t *args)
             tell_of_more(result);
         }
         if (fflush(stdout) != 0 || ferror(stdout)) {
-            status = fail("standard output can't be written");
+            status = ctl_fail("standard output can't be written");
         }
     }
     json_decref(result);
@@ -322,14 +282,14 @@ static int run_operation(ctl_t *ctl, const json_t *operation, int count, char *c
     if (ctl->json != NULL) {
         base = ctl_args_file(ctl->json, ctl->why, sizeof ctl->why);
         if (base == NULL) {
-            return fail_usage(ctl->why);
+            return ctl_fail_usage(ctl->why);
         }
     }
     args = ctl_args_read(json_object_get(operation, "schema"), base, count, words, ctl->why,
                          sizeof ctl->why);
     json_decref(base);
     if (args == NULL) {
-        return fail_usage(ctl->why);
+        return ctl_fail_usage(ctl->why);
     }
     status = call_and_print(ctl, operation, args);
     json_decref(args);
@@ -346,6 +306,10 @@ static int run_help(ctl_t *ctl, int count, char *const *words)
         ctl_help_all(stdout, ctl->operations);
         return CTL_DONE;
     }
+    if (count == 1 && ctl_policy_is_command(words[0])) {
+        ctl_policy_help(stdout, words[0]);
+        return CTL_DONE;
+    }
     operation = ctl_find(ctl->operations, words[0], count > 1 ? words[1] : NULL);
     if (operation != NULL) {
         ctl_help_operation(stdout, operation);
@@ -353,7 +317,7 @@ static int run_help(ctl_t *ctl, int count, char *const *words)
     }
     return count == 1 && ctl_help_resource(stdout, ctl->operations, words[0])
                ? CTL_DONE
-               : fail_usage("there is no such resource or operation");
+               : ctl_fail_usage("there is no such resource or operation");
 }
 
 static int run_resource(ctl_t *ctl)
@@ -373,7 +337,19 @@ static int run_resource(ctl_t *ctl)
     }
     (void)snprintf(ctl->why, sizeof ctl->why, "there is no operation %.60s %.60s", ctl->words[0],
                    verb == NULL ? "" : verb);
-    return fail_usage(ctl->why);
+    return ctl_fail_usage(ctl->why);
+}
+
+static int run_policy(ctl_t *ctl)
+{
+    char *const *words = ctl->words + 1;
+
+    if (ctl->json != NULL) {
+        return ctl_fail_usage("--json is for operations; name the document itself");
+    }
+    return strcmp(ctl->words[0], "export") == 0
+               ? ctl_policy_export(ctl->link, ctl->count - 1, words)
+               : ctl_policy_apply(ctl->link, ctl->format, ctl->count - 1, words);
 }
 
 static int run(ctl_t *ctl)
@@ -394,11 +370,18 @@ static int run(ctl_t *ctl)
         return CTL_DONE;
     }
     if (is_completion && (ctl->count < 2 || strcmp(ctl->words[1], "words") != 0)) {
-        return fail_usage("completion takes the name of a shell: bash");
+        return ctl_fail_usage("completion takes the name of a shell: bash");
+    }
+    if (ctl->wants_help && ctl_policy_is_command(ctl->words[0])) {
+        ctl_policy_help(stdout, ctl->words[0]);
+        return CTL_DONE;
     }
     status = meet(ctl);
     if (status != CTL_DONE) {
         return status;
+    }
+    if (ctl_policy_is_command(ctl->words[0])) {
+        return run_policy(ctl);
     }
     if (is_completion) {
         ctl_help_words(stdout, ctl->operations, ctl->count - 2, ctl->words + 2);
@@ -418,7 +401,7 @@ int main(int argc, char **argv)
     memset(&ctl, 0, sizeof ctl);
     json_object_seed(0); /* keys come from elsewhere */
     if (read_options(&ctl, argc, argv) != 0) {
-        status = fail_usage(ctl.why);
+        status = ctl_fail_usage(ctl.why);
     } else {
         status = run(&ctl);
     }

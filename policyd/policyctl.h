@@ -55,6 +55,36 @@ void ctl_print(FILE *to, json_t *result, ctl_format_t format);
 /* A text for a terminal: what a table's cell does, for messages. */
 void ctl_print_text(FILE *to, const char *text);
 
+/* --- policyctl_fail.c: what went wrong, on standard error ------------------- */
+
+/* Each returns the exit status. */
+int ctl_fail_usage(const char *why);
+int ctl_fail(const char *why);
+/* A refusal of policyd's, with hint and audit id. error: released. */
+int ctl_fail_refused(json_t *error);
+
+/* --- policyctl_policy.c: policy as files ------------------------------------ */
+
+/* `policyctl export` and `policyctl apply` with the words behind them; exit status. format is for what apply answers. */
+int ctl_policy_export(ctl_link_t *link, int count, char *const *words);
+int ctl_policy_apply(ctl_link_t *link, ctl_format_t format, int count, char *const *words);
+/* 1 if the word is one of these commands: their words are not policyctl's own options. */
+int ctl_policy_is_command(const char *word);
+/* Help of such a command, and its flags, one a line. */
+void ctl_policy_help(FILE *to, const char *command);
+void ctl_policy_words(FILE *to, const char *command);
+
+/* --- policyctl_files.c: documents in files ---------------------------------- */
+
+/* The document at `path`: "-", a file, or the *.json of a directory in the order of their names, joined. New reference, or NULL with why
+ * set, which names both files where two hold the same object. */
+json_t *ctl_files_read(const char *path, char *why, size_t size);
+/* 1 if `path` is a directory, or is written as one. */
+int ctl_files_is_directory(const char *path);
+/* Writes the document to a file, or one file a section and connector into a directory, which may hold no other *.json. Files are replaced whole, readable for
+ * the owner alone. 0, or -1 with why set. */
+int ctl_files_write(const char *path, const json_t *document, char *why, size_t size);
+
 /* --- policyctl_help.c: help and completion ---------------------------------- */
 
 void ctl_help_usage(FILE *to);

@@ -13,6 +13,8 @@ void ctl_help_usage(FILE *to)
     (void)fputs(
         "usage: policyctl RESOURCE OPERATION [--key value ...] [--json FILE|-] [-o table|json|jsonl|csv]\n"
         "                 [--all] [--socket PATH]\n"
+        "       policyctl export [-o FILE|DIR] [--sections A,B,...]\n"
+        "       policyctl apply -f FILE|DIR|- [--prune] [--dry-run] [--yes]\n"
         "       policyctl help [RESOURCE [OPERATION]]\n"
         "       policyctl completion bash\n"
         "       policyctl -h | -V\n"
@@ -98,7 +100,8 @@ void ctl_help_all(FILE *to, const json_t *operations)
             (void)fputc('\n', to);
         }
     }
-    (void)fputs("\npolicyctl RESOURCE says what each operation does, policyctl RESOURCE OPERATION --help how "
+    (void)fputs("\nexport and apply read and write the policy as files: policyctl help export.\n", to);
+    (void)fputs("policyctl RESOURCE says what each operation does, policyctl RESOURCE OPERATION --help how "
                 "it is called.\n",
                 to);
 }
@@ -273,7 +276,11 @@ void ctl_help_words(FILE *to, const json_t *operations, int count, char *const *
                 (void)fprintf(to, "%s\n", mcp_json_str(json_array_get(operations, i), "resource"));
             }
         }
-        (void)fputs("help\ncompletion\n", to);
+        (void)fputs("export\napply\nhelp\ncompletion\n", to);
+        return;
+    }
+    if (ctl_policy_is_command(words[0])) {
+        ctl_policy_words(to, words[0]);
         return;
     }
     if (count == 1) {

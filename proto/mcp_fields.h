@@ -18,7 +18,9 @@
 static const mcp_field_t fields_error[] = {{"code", MCP_F_STRING, 1, 64},
                                            {"message", MCP_F_STRING, 1, MCP_MAX_TEXT},
                                            {"hint", MCP_F_STRING, 0, MCP_MAX_TEXT},
-                                           {"audit", MCP_F_STRING, 0, MCP_MAX_ID}};
+                                           {"audit", MCP_F_STRING, 0, MCP_MAX_ID},
+                                           {"permission", MCP_F_STRING, 0, 64},
+                                           {"scopes", MCP_F_INT, 0, 255}};
 
 static const mcp_field_t fields_hello[] = {{"version_min", MCP_F_INT, 1, 65535},
                                            {"version_max", MCP_F_INT, 1, 65535},
@@ -35,7 +37,9 @@ static const mcp_field_t fields_hello_reply[] = {{"version", MCP_F_INT, 1, 65535
                                                  {"generation", MCP_F_STRING, 1, 24},
                                                  {"beat_ms", MCP_F_INT, 1, 60000},
                                                  {"keys", MCP_F_ARRAY, 1, 4},
-                                                 {"control_prefix", MCP_F_STRING, 1, MCP_MAX_LABEL}};
+                                                 {"control_prefix", MCP_F_STRING, 1, MCP_MAX_LABEL},
+                                                 {"routes", MCP_F_HEX64, 0, 0},
+                                                 {"openapi", MCP_F_HEX64, 0, 0}};
 
 static const mcp_field_t fields_resolve[] = {FIELDS_WHO, {"have", MCP_F_STRINGS, 0, MCP_MAX_HAVE}};
 
@@ -49,10 +53,12 @@ static const mcp_field_t fields_blob_get[] = {{"digest", MCP_F_HEX64, 1, 0},
                                               {"offset", MCP_F_INT, 1, MCP_MAX_BLOB_BYTES}};
 
 static const mcp_field_t fields_call_begin[] = {
-    FIELDS_WHO, FIELDS_ATTEMPT, {"deadline_ms", MCP_F_INT, 1, 3600000}};
+    FIELDS_WHO, FIELDS_ATTEMPT, {"deadline_ms", MCP_F_INT, 1, 3600000},
+    {"connection", MCP_F_STRING, 0, MCP_MAX_LABEL}};
 
-static const mcp_field_t fields_call_begin_reply[] = {{"audit", MCP_F_STRING, 1, MCP_MAX_ID},
+static const mcp_field_t fields_call_begin_reply[] = {{"audit", MCP_F_STRING, 0, MCP_MAX_ID},
                                                       {"revision", MCP_F_INT, 1, 0},
+                                                      {"choose", MCP_F_STRING, 0, 64},
                                                       {"denied", MCP_F_OBJECT, 0, 0},
                                                       {"plan", MCP_F_OBJECT, 0, 0}};
 

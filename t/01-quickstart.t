@@ -49,12 +49,12 @@ my $mode = (stat "$made->{dir}/tokens.json")[2] & 0777;
 is $mode, 0600, 'the tokens are kept for their owner alone';
 
 my $client = MCP::Client->new(url => $made->{endpoint}, token => $made->{token});
-is scalar(my @names = MCP::Client::names($client->list)), 9, 'the Member lists the tools of webdav';
+is scalar(my @names = MCP::Client::connected($client->list)), 9, 'the Member lists the tools of webdav';
 my $answer = $client->call('webdav__write_file', { path => 'new.txt', content => 'canary-7f3a' });
 ok !defined MCP::Client::code($answer), 'the Member writes a file' or diag MCP::Client::text($answer);
 is MCP::Root::slurp("$made->{dir}/webdav/files/new.txt"), 'canary-7f3a', '... which is on the disk';
-is_deeply [MCP::Client::names($client->with($made->{owner_token})->list)], \@names, 'the Owner lists them too';
-is_deeply [MCP::Client::names($client->with($made->{auditor_token})->list)], [], 'the Auditor lists nothing';
+is_deeply [MCP::Client::connected($client->with($made->{owner_token})->list)], \@names, 'the Owner lists them too';
+is_deeply [MCP::Client::connected($client->with($made->{auditor_token})->list)], [], 'the Auditor lists nothing';
 
 my @found;
 for my $file (split /\0/, `find '$made->{dir}' -type f -print0`) {

@@ -77,7 +77,7 @@ subtest 'the ladder: each set of scopes against each class' => sub {
         my $who = $stack->client(scopes => \@set);
         my ($highest) = sort { $b <=> $a } map { $rung{$_} || 0 } @set;
         my $has_tools = grep { $_ eq 'mcp:tools' } @set;
-        my %listed = map { $_ => 1 } MCP::Client::names($who->list);
+        my %listed = map { $_ => 1 } MCP::Client::connected($who->list);
         for my $tool (sort keys %class) {
             my ($needed, $arguments) = @{ $class{$tool} };
             my $may = $has_tools && $highest >= $rung{$needed};
@@ -211,7 +211,7 @@ subtest 'what is withheld answers as what never was; the row says why' => sub {
         [ 'nobody__read_file',  'unknown_tool' ],
         [ 'webdav__nope',       'unknown_tool' ],
         [ 'theirs__read_file',  'restricted' ],
-        [ 'theirs__nope',       'restricted' ],
+        [ 'theirs__nope',       'unknown_tool' ],
         [ 'theirs__lock_file',  'restricted' ],
         [ 'boxed__read_file',   'restricted' ],
         [ 'webdav__lock_file',  'forbidden' ]

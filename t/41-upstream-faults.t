@@ -95,7 +95,7 @@ for my $mpm (@mpms) {
     $stack->connector(
         { slug => 'none', base_url => "http://127.0.0.1:$nobody", operations => [operation('ok', 'POST')] });
     my $client = $stack->client(keep => 1);
-    my @names = MCP::Client::names($client->list);
+    my @names = MCP::Client::connected($client->list);
     my $tool = sub {
         my ($id) = @_;
         my ($found) = grep { $_ eq $id || index($_, "${id}_") == 0 } map { s{/}{_}gr } @names;

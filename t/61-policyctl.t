@@ -223,7 +223,7 @@ subtest 'every row is reachable, and leaves one row of its own' => sub {
 
 subtest 'completion knows the registry' => sub {
     my $words = sub { my ($status, $out) = ctl(qw(completion words --), @_); return split /\n/, $out };
-    is_deeply([sort($words->())], [sort(keys %of, qw(help completion))], 'first word: resources, help, completion');
+    is_deeply([sort($words->())], [sort(keys %of, qw(export apply help completion))], 'first word: resources, export, apply, help, completion');
     for my $resource (sort keys %of) {
         is_deeply([$words->($resource)], [map { $_->{verb} } @{ $of{$resource} }], "second word: those of $resource");
     }

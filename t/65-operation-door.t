@@ -28,7 +28,7 @@ sub seen {
 
 subtest 'tools/list shows connected tools alone' => sub {
     for my $who (sort keys %client) {
-        my @names = MCP::Client::names($client{$who}->list);
+        my @names = MCP::Client::connected($client{$who}->list);
         cmp_ok(scalar @names, '>', 5, "$who has tools");
         is_deeply([grep { !/^webdav__/ } @names], [], "$who: all of them of the connection");
     }

@@ -1,8 +1,11 @@
 /* Load on the link alone: threads that ask policyd through the module's own rooms, without httpd, HTTP or an
  * upstream.  `resolve` is one round trip a turn, `call` a begin and its end, two round trips and two durable
- * records.  One JSON object on standard output; any answer but the expected one ends it with status 1.
+ * records.  `views` resolves every token of a file once, each for the first time, and then all of them again and again, by one
+ * thread: what a view costs to make and what it costs when it is there.  One JSON object on standard output; any answer but the
+ * expected one ends it with status 1.
  *
- *   link_bench resolve|call ENDPOINT KEYFILE RESOURCE TOOL THREADS SECONDS     (token: BENCH_TOKEN) */
+ *   link_bench resolve|call ENDPOINT KEYFILE RESOURCE TOOL THREADS SECONDS     (token: BENCH_TOKEN)
+ *   link_bench views ENDPOINT KEYFILE RESOURCE TOKENFILE 1 SECONDS */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -169,6 +172,62 @@ static int64_t percentile(const uint64_t *buckets, uint64_t turns, uint64_t perc
     return i;
 }
 
+/* One token after the other, as long as the file has lines; the time of each into buckets. */
+static int pass(worker_t *worker, plan_t *plan, FILE *tokens, uint64_t *buckets)
+{
+    char line[256];
+
+    rewind(tokens);
+    while (fgets(line, sizeof(line), tokens) != NULL) {
+        size_t bytes = strcspn(line, "\n");
+        int64_t from_us;
+        int64_t took_us;
+
+        mcp_token_hash(line, bytes, plan->token_hash);
+        from_us = now_us();
+        if (!resolve_once(worker)) {
+            (void)fprintf(stderr, "link_bench: %s\n", worker->failed);
+            return 0;
+        }
+        took_us = now_us() - from_us;
+        buckets[took_us < BUCKETS ? took_us : BUCKETS - 1]++;
+        worker->turns++;
+        apr_pool_clear(worker->pool);
+    }
+    return 1;
+}
+
+static int views(plan_t *plan, const char *file, int seconds, apr_pool_t *pool)
+{
+    static uint64_t first[BUCKETS];
+    static uint64_t again[BUCKETS];
+    FILE *tokens = fopen(file, "r");
+    int64_t until_us = 0;
+    uint64_t count;
+    worker_t worker;
+    int is_good;
+
+    memset(&worker, 0, sizeof(worker));
+    worker.plan = plan;
+    if (tokens == NULL || apr_pool_create(&worker.pool, pool) != APR_SUCCESS) {
+        (void)fprintf(stderr, "link_bench: %s can't be read\n", file);
+        return 1;
+    }
+    is_good = pass(&worker, plan, tokens, first);
+    count = worker.turns;
+    until_us = now_us() + (int64_t)seconds * 1000000;
+    while (is_good && now_us() < until_us) {
+        is_good = pass(&worker, plan, tokens, again);
+    }
+    (void)fclose(tokens); /* it was only read */
+    (void)printf("{\"tokens\":%" PRIu64 ",\"first_p50_us\":%" PRId64 ",\"first_p99_us\":%" PRId64
+                 ",\"again_p50_us\":%" PRId64 ",\"again_p99_us\":%" PRId64 "}\n",
+                 count, percentile(first, count, 50), percentile(first, count, 99),
+                 percentile(again, worker.turns - count, 50),
+                 percentile(again, worker.turns - count, 99));
+    return is_good ? 0 : 1;
+}
+
 static mcp_link_t *open_link(const char *endpoint, const char *key_file, int threads, apr_pool_t *pool)
 {
     apr_array_header_t *endpoints = apr_array_make(pool, 1, sizeof(const char *));
@@ -237,9 +296,10 @@ int main(int argc, char **argv)
     memset(&plan, 0, sizeof(plan));
     threads = argc == 8 ? (int)strtol(argv[6], NULL, 10) : 0;
     seconds = argc == 8 ? (int)strtol(argv[7], NULL, 10) : 0;
-    if (threads < 1 || threads > THREADS_MAX || seconds < 1 || token == NULL) {
-        (void)fprintf(stderr, "usage: BENCH_TOKEN=... link_bench resolve|call ENDPOINT KEYFILE RESOURCE "
-                              "TOOL THREADS SECONDS\n");
+    if (threads < 1 || threads > THREADS_MAX || seconds < 1 ||
+        (token == NULL && strcmp(argv[1], "views") != 0)) {
+        (void)fprintf(stderr, "usage: BENCH_TOKEN=... link_bench resolve|call|views ENDPOINT KEYFILE "
+                              "RESOURCE TOOL|TOKENFILE THREADS SECONDS\n");
         return 2;
     }
     if (apr_initialize() != APR_SUCCESS || apr_pool_create(&pool, NULL) != APR_SUCCESS ||
@@ -253,11 +313,16 @@ int main(int argc, char **argv)
     plan.resource = argv[4];
     plan.tool = argv[5];
     plan.is_call = strcmp(argv[1], "call") == 0;
-    mcp_token_hash(token, strlen(token), plan.token_hash);
+    if (token != NULL) {
+        mcp_token_hash(token, strlen(token), plan.token_hash);
+    }
     mcp_random(id, sizeof(id));
     mcp_hex(id, sizeof(id), plan.child);
     if (!say_hello(&plan, pool)) {
         return 1;
+    }
+    if (strcmp(argv[1], "views") == 0) {
+        return views(&plan, argv[5], seconds, pool);
     }
     from_us = now_us();
     plan.until_us = from_us + (int64_t)seconds * 1000000;

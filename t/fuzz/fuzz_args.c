@@ -1,4 +1,4 @@
-/* Merging of arguments: input is {"defaults","caller","frozen"}. */
+/* Merging and renaming of arguments: input is {"defaults","caller","frozen","rename"}. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -47,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     json_t *input = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
     json_t *merged = NULL;
     json_t *stripped = NULL;
+    json_t *renamed = NULL;
     apr_pool_t *pool = NULL;
     size_t count = 0;
 
@@ -60,6 +61,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     (void)mcp_args_strip(json_object_get(input, "caller"), json_object_get(input, "frozen"), pool,
                          &stripped, NULL); /* a refusal is as good */
+    if (mcp_args_rename(json_object_get(input, "caller"), json_object_get(input, "rename"), pool,
+                        &renamed, NULL) == APR_SUCCESS &&
+        json_object_size(renamed) > json_object_size(json_object_get(input, "caller"))) {
+        abort();
+    }
     json_decref(mcp_args_names(json_object_get(input, "caller"), &count));
     apr_pool_destroy(pool);
     json_decref(input);

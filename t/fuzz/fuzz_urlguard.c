@@ -1,6 +1,6 @@
-/* The guard: four lines of guard blob, operation, base and URL (the URL takes the rest). An empty
- * first line means the blob below, for which the verdict is checked against the plainest reading of
- * what was let through. */
+/* The guard: five lines of guard blob, verdicts, operation, base and URL (the URL takes the rest).
+ * An empty first line means the blob and the verdicts below, for which the outcome is checked
+ * against the plainest reading of what was let through. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,14 +17,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char blob[] =
-    "{\"operations\":[{\"id\":\"get\",\"method\":\"GET\",\"path\":\"/users/"
-    "{id}\",\"verdict\":\"allow\"},"
-    "{\"id\":\"admin\",\"method\":\"GET\",\"path\":\"/users/admin\",\"verdict\":\"deny\"},"
-    "{\"id\":\"file\",\"method\":\"GET\",\"path\":\"/files/{+p}\",\"verdict\":\"allow\"},"
-    "{\"id\":\"log\",\"method\":\"GET\",\"path\":\"/files/{+p}/log\",\"verdict\":\"block\"},"
-    "{\"id\":\"do\",\"method\":\"GET\",\"path\":\"/do\",\"verdict\":\"allow\"},"
-    "{\"id\":\"wipe\",\"method\":\"GET\",\"path\":\"/do\",\"query\":[[\"a\",\"wipe\"]],"
-    "\"verdict\":\"deny\"}]}";
+    "{\"operations\":[{\"id\":\"get\",\"method\":\"GET\",\"path\":\"/users/{id}\"},"
+    "{\"id\":\"admin\",\"method\":\"GET\",\"path\":\"/users/admin\"},"
+    "{\"id\":\"file\",\"method\":\"GET\",\"path\":\"/files/{+p}\"},"
+    "{\"id\":\"log\",\"method\":\"GET\",\"path\":\"/files/{+p}/log\"},"
+    "{\"id\":\"do\",\"method\":\"GET\",\"path\":\"/do\"},"
+    "{\"id\":\"wipe\",\"method\":\"GET\",\"path\":\"/do\",\"query\":[[\"a\",\"wipe\"]]}]}";
+static const char blob_verdicts[] = "adabad";
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -58,7 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool = NULL;
     mcp_guard_t *guard = NULL;
     json_t *rules;
-    char *lines[4];
+    char *lines[5];
+    const char *base;
+    const char *url;
     char *at;
     int is_fixed;
 
@@ -66,20 +67,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     at = apr_pstrmemdup(pool, (const char *)data, size);
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < 5; ++i) {
         lines[i] = at;
-        at += i < 3 ? strcspn(at, "\n") : strlen(at);
+        at += i < 4 ? strcspn(at, "\n") : strlen(at);
         if (*at != '\0') {
             *at++ = '\0';
         }
     }
     is_fixed = lines[0][0] == '\0';
+    base = lines[3];
+    url = lines[4];
     rules = json_loads(is_fixed ? blob : lines[0], JSON_REJECT_DUPLICATES, NULL);
     if (rules != NULL && mcp_urlguard_compile(rules, pool, &guard, NULL) == APR_SUCCESS &&
-        mcp_urlguard_check(guard, lines[2], "GET", lines[1], lines[3], pool, NULL) == APR_SUCCESS &&
-        is_fixed && strncmp(lines[3], lines[2], strlen(lines[2])) == 0 &&
-        strcmp(lines[1], "admin") != 0) {
-        check(lines[2], lines[3]);
+        mcp_urlguard_check(guard, is_fixed ? blob_verdicts : lines[1], base, "GET", lines[2], url,
+                           pool, NULL) == APR_SUCCESS &&
+        is_fixed && strncmp(url, base, strlen(base)) == 0 && strcmp(lines[2], "admin") != 0) {
+        check(base, url);
     }
     json_decref(rules);
     apr_pool_destroy(pool);

@@ -1,5 +1,5 @@
 /* A small daemon for the tests of operations: the real store in a scratch directory, the real rooms
- * above it, and a trail, an audit copy and a bus that only remember what they are told and fail
+ * above it, the policy that follows it, and a trail, an audit copy and a bus that only remember what they are told and fail
  * when asked to. */
 #ifndef OPS_WORLD_H
 #define OPS_WORLD_H
@@ -21,10 +21,14 @@
 #include <apr_strings.h>
 #include <jansson.h>
 
+#include "../../policyd/pd_blob.h"
+#include "../../policyd/pd_control.h"
 #include "../../policyd/pd_keys.h"
 #include "../../policyd/pd_ops.h"
 #include "../../policyd/pd_policy.h"
 #include "../../policyd/pd_roles.h"
+#include "../../policyd/pd_snapshot.h"
+#include "../../policyd/pd_view.h"
 #include "../../proto/mcp_body.h"
 #include "../../proto/mcp_hash.h"
 #include "../../proto/mcp_kind_text.h"
@@ -47,6 +51,7 @@ static struct {
     apr_pool_t *scratch; /* actors of one test */
     pd_core_t core;
     pd_config_t config;
+    pd_policy_t policy; /* snapshot, views and blobs alone */
     char dir[64];
     sem_t woken;
     world_row_t rows[WORLD_ROWS];
@@ -60,7 +65,8 @@ static struct {
     int is_answered; /* the last ask */
     json_t *reply;
     mcp_code_t refused;
-    char refusal[512], refusal_audit[64];
+    char refusal[512], refusal_audit[64], refused_permission[64];
+    unsigned refused_scopes;
     mcp_code_t code; /* of the last invocation */
     char message[512], hint[512], audit[64];
 } world;
@@ -158,10 +164,46 @@ pd_status_t pd_audit_get(pd_audit_t *audit, const char *audit_id, pd_boot_t dead
     return PD_OK;
 }
 
+/* The snapshot follows the store before this returns, as in the daemon. */
+static pd_status_t world_follow_unit(pd_tx_t *tx, void *baton)
+{
+    pd_snapshot_t **made = baton;
+
+    return world.policy.snapshot == NULL ? pd_snapshot_load(tx, made)
+                                         : pd_snapshot_follow(tx, world.policy.snapshot, made);
+}
+
+static void world_follow_done(pd_status_t status, int64_t revision, void *baton)
+{
+    pd_snapshot_t **made = baton;
+
+    (void)revision;
+    assert_int_equal(status, PD_OK);
+    assert_non_null(*made);
+    if (world.policy.views != NULL) {
+        pd_views_clear(world.policy.views);
+    }
+    pd_snapshot_free(&world.policy.snapshot);
+    world.policy.snapshot = *made;
+    *made = NULL;
+}
+
+static void world_follow(void)
+{
+    static pd_snapshot_t *made;
+
+    made = NULL;
+    assert_int_equal(pd_store_submit(world.core.store, PD_LANE_LOOP, pd_boot_in(30000),
+                                     world_follow_unit, world_follow_done, &made),
+                     PD_OK);
+    assert_null(made); /* the store answers reads at once */
+}
+
 void pd_policy_changed(pd_core_t *core, int64_t revision)
 {
     (void)core;
     world.changed = revision;
+    world_follow();
 }
 
 void pd_keys_tag(const pd_keys_t *keys, const char *text, char out[17])
@@ -187,6 +229,15 @@ void pd_ask_reply(pd_ask_t *ask, json_t *body)
     world_end_ask(ask);
 }
 
+/* Nobody asks for a blob here. */
+void pd_ask_reply_raw(pd_ask_t *ask, const void *bytes, size_t count, int more)
+{
+    (void)bytes;
+    (void)count;
+    (void)more;
+    world_end_ask(ask);
+}
+
 void pd_ask_refuse(pd_ask_t *ask, mcp_code_t code, const char *message, const char *hint,
                    const char *audit)
 {
@@ -195,6 +246,14 @@ void pd_ask_refuse(pd_ask_t *ask, mcp_code_t code, const char *message, const ch
     world_copy(world.refusal, sizeof(world.refusal), message);
     world_copy(world.refusal_audit, sizeof(world.refusal_audit), audit);
     world_end_ask(ask);
+}
+
+void pd_ask_refuse_fault(pd_ask_t *ask, const pd_fault_t *fault, const char *audit)
+{
+    world.refused_scopes = fault->scopes;
+    world_copy(world.refused_permission, sizeof(world.refused_permission), fault->permission);
+    pd_ask_refuse(ask, fault->code, fault->message, fault->hint[0] != '\0' ? fault->hint : NULL,
+                  audit);
 }
 
 /* --- life ------------------------------------------------------------------------ */
@@ -247,6 +306,11 @@ static UNUSED int world_setup(void **state)
     if (pd_ops_init(world.pool, why, sizeof(why)) != PD_OK) {
         fail_msg("registry: %s", why);
     }
+    assert_int_equal(pd_control_make(world.pool), PD_OK);
+    assert_int_equal(pd_views_new(&world.policy.views), PD_OK);
+    assert_int_equal(pd_blobs_new(&world.policy.blobs), PD_OK);
+    world.core.policy = &world.policy;
+    world_follow();
     return 0;
 }
 
@@ -258,6 +322,9 @@ static UNUSED int world_teardown(void **state)
 
     (void)state;
     pd_store_close(&world.core.store);
+    pd_views_free(&world.policy.views);
+    pd_blobs_free(&world.policy.blobs);
+    pd_snapshot_free(&world.policy.snapshot);
     json_decref(world.reply);
     for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         char path[128];

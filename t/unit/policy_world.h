@@ -190,6 +190,12 @@ void pd_ask_refuse(pd_ask_t *ask, mcp_code_t code, const char *message, const ch
     world_end_ask(ask);
 }
 
+void pd_ask_refuse_fault(pd_ask_t *ask, const pd_fault_t *fault, const char *audit)
+{
+    pd_ask_refuse(ask, fault->code, fault->message, fault->hint[0] != '\0' ? fault->hint : NULL,
+                  audit);
+}
+
 /* --- life --------------------------------------------------------------------------- */
 
 static void world_wake(void *baton)

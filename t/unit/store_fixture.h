@@ -110,7 +110,7 @@ static void unit_done(pd_status_t status, int64_t revision, void *baton)
     result->is_done = 1;
 }
 
-static pd_status_t run_unit(fixture_t *fix, pd_lane_t lane, pd_unit_fn *unit)
+static __attribute__((unused)) pd_status_t run_unit(fixture_t *fix, pd_lane_t lane, pd_unit_fn *unit)
 {
     unit_result_t result = {PD_E_INTERNAL, 0};
 
@@ -121,7 +121,7 @@ static pd_status_t run_unit(fixture_t *fix, pd_lane_t lane, pd_unit_fn *unit)
     return result.status;
 }
 
-static void with_sqlite(const fixture_t *fix, const char *sql)
+static __attribute__((unused)) void with_sqlite(const fixture_t *fix, const char *sql)
 {
     char path[512];
     sqlite3 *db = NULL;
@@ -135,7 +135,7 @@ static void with_sqlite(const fixture_t *fix, const char *sql)
 }
 
 /* 300,000 bytes: pages of every sort. */
-static pd_status_t insert_much(pd_tx_t *tx, void *baton)
+static __attribute__((unused)) pd_status_t insert_much(pd_tx_t *tx, void *baton)
 {
     char *big = malloc(300000);
     json_t *doc;

@@ -82,6 +82,33 @@ static const merge_case_t merges[] = {
     /* a deeper frozen key refines a frozen object, in either order */
     {NULL, "{}", "{\"/a/b\":1,\"a\":{\"b\":2,\"c\":3}}", "{\"a\":{\"b\":1,\"c\":3}}", "{}"},
     {NULL, "{}", "{\"a\":{\"b\":2,\"c\":3},\"/a/b\":1}", "{\"a\":{\"b\":1,\"c\":3}}", "{}"},
+    /* the layers at the top and two levels down */
+    {"{\"a\":1}", "{}", NULL, "{\"a\":1}", "{}"},
+    {"{\"a\":1}", "{\"a\":2}", "{\"a\":3}", "{\"a\":3}", "{}"},
+    {"{\"/a/b\":1}", "{}", NULL, "{\"a\":{\"b\":1}}", "{}"},
+    {"{\"/a/b\":1}", "{\"a\":{}}", NULL, "{\"a\":{\"b\":1}}", "{\"a\":{}}"},
+    {"{\"/a/b\":1}", "{\"a\":{\"c\":2}}", NULL, "{\"a\":{\"b\":1,\"c\":2}}", "{\"a\":{\"c\":2}}"},
+    {"{\"/a/b\":1}", "{\"a\":{\"b\":2}}", NULL, "{\"a\":{\"b\":2}}", "{\"a\":{\"b\":2}}"},
+    {"{\"/a/b\":1}", "{\"a\":{\"b\":null}}", NULL, "{\"a\":{\"b\":null}}", "{\"a\":{\"b\":null}}"},
+    {"{\"/a/b\":1}", "{\"a\":{\"b\":2}}", "{\"/a/b\":3}", "{\"a\":{\"b\":3}}", "{\"a\":{}}"},
+    {"{\"/a/b/c\":1}", "{\"a\":{\"b\":{\"c\":2,\"d\":4}}}", "{\"/a/b/c\":3}",
+     "{\"a\":{\"b\":{\"c\":3,\"d\":4}}}", "{\"a\":{\"b\":{\"d\":4}}}"},
+    {"{\"/a/b/c\":1,\"/a/b/d\":5}", "{\"a\":{\"b\":{\"d\":4}}}", "{\"/a/e\":3}",
+     "{\"a\":{\"b\":{\"c\":1,\"d\":4},\"e\":3}}", "{\"a\":{\"b\":{\"d\":4}}}"},
+    /* a caller's word in the way of a default stands, in the way of a frozen key it falls */
+    {"{\"/a/b\":1}", "{\"a\":\"text\"}", NULL, "{\"a\":\"text\"}", "{\"a\":\"text\"}"},
+    {"{\"/a/b\":1}", "{\"a\":null}", NULL, "{\"a\":null}", "{\"a\":null}"},
+    {"{\"/a/b\":1}", "{\"a\":[1]}", NULL, "{\"a\":[1]}", "{\"a\":[1]}"},
+    {"{\"/a/b\":1}", "{\"a\":\"text\"}", "{\"/a/c\":3}", "{\"a\":{\"c\":3}}", "{\"a\":\"text\"}"},
+    {NULL, "{\"a\":7}", "{\"/a/b/c\":9}", "{\"a\":{\"b\":{\"c\":9}}}", "{\"a\":7}"},
+    {NULL, "{\"a\":{\"b\":7,\"d\":1}}", "{\"/a/b/c\":9}", "{\"a\":{\"b\":{\"c\":9},\"d\":1}}",
+     "{\"a\":{\"b\":7,\"d\":1}}"},
+    /* defaults refine each other in either order */
+    {"{\"/a/b\":1,\"a\":{\"b\":2,\"c\":3}}", "{}", NULL, "{\"a\":{\"b\":1,\"c\":3}}", "{}"},
+    {"{\"a\":{\"b\":2,\"c\":3},\"/a/b\":1}", "{}", NULL, "{\"a\":{\"b\":1,\"c\":3}}", "{}"},
+    {"{\"/x~1y\":1,\"/x~0y\":2}", "{}", NULL, "{\"x/y\":1,\"x~y\":2}", "{}"},
+    {"{\"/l/5\":1,\"l\":[]}", "{}", NULL, NULL, "{}"},
+    {"{\"/a~2b\":1}", "{}", NULL, NULL, "{}"},
     /* broken definitions and arguments */
     {NULL, "{}", "{\"/a~2b\":1}", NULL, NULL},
     {NULL, "{}", "{\"/a~\":1}", NULL, NULL},
@@ -148,6 +175,58 @@ static void a_result_outlives_its_inputs(void **state)
     expect(APR_SUCCESS, got, "{\"a\":{\"b\":[1,{\"c\":2}]},\"f\":{\"g\":3}}");
 }
 
+typedef struct rename_case {
+    const char *caller, *rename;
+    const char *want; /* NULL: refused with `code` */
+    mcp_code_t code;
+} rename_case_t;
+
+static const rename_case_t renames[] = {
+    {NULL, NULL, "{}", MCP_CODE_NONE},
+    {"{\"a\":1}", NULL, "{\"a\":1}", MCP_CODE_NONE},
+    {"{\"a\":1}", "{}", "{\"a\":1}", MCP_CODE_NONE},
+    {"{\"connection\":\"work\",\"a\":1}", "{\"connection\":null}", "{\"a\":1}", MCP_CODE_NONE},
+    {"{\"connection\":\"work\",\"arg_connection\":{\"x\":[1]},\"a\":1}",
+     "{\"connection\":null,\"arg_connection\":\"connection\"}",
+     "{\"connection\":{\"x\":[1]},\"a\":1}", MCP_CODE_NONE},
+    {"{\"arg_connection\":5}", "{\"connection\":null,\"arg_connection\":\"connection\"}",
+     "{\"connection\":5}", MCP_CODE_NONE},
+    {"{\"connection\":5}", "{\"connection\":null,\"arg_connection\":\"connection\"}", "{}",
+     MCP_CODE_NONE},
+    /* all at once: names may change places */
+    {"{\"a\":1,\"b\":2}", "{\"a\":\"b\",\"b\":\"a\"}", "{\"a\":2,\"b\":1}", MCP_CODE_NONE},
+    /* only the top level */
+    {"{\"o\":{\"connection\":1}}", "{\"connection\":null}", "{\"o\":{\"connection\":1}}",
+     MCP_CODE_NONE},
+    /* two under one name, whichever comes first */
+    {"{\"a\":1,\"b\":2}", "{\"a\":\"b\"}", NULL, MCP_CODE_INVALID_ARGUMENTS},
+    {"{\"b\":2,\"a\":1}", "{\"a\":\"b\"}", NULL, MCP_CODE_INVALID_ARGUMENTS},
+    {"{\"a\":1,\"b\":2}", "{\"a\":\"c\",\"b\":\"c\"}", NULL, MCP_CODE_INVALID_ARGUMENTS},
+    {"[]", "{}", NULL, MCP_CODE_INVALID_ARGUMENTS},
+    {"{}", "[]", NULL, MCP_CODE_INTERNAL},
+    {"{}", "{\"a\":1}", NULL, MCP_CODE_INTERNAL},
+};
+
+static void top_level_names_change_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(renames) / sizeof(renames[0]); ++i) {
+        json_t *caller = parse(renames[i].caller);
+        json_t *rename = parse(renames[i].rename);
+        json_t *before = json_deep_copy(caller);
+        json_t *got = NULL;
+        mcp_err_t err = {0};
+        apr_status_t status = mcp_args_rename(caller, rename, pool, &got, &err);
+
+        assert_true(caller == NULL || json_equal(caller, before));
+        json_decref(before);
+        json_decref(caller);
+        json_decref(rename);
+        expect(status, got, renames[i].want);
+        assert_int_equal(err.code, renames[i].code);
+    }
+}
+
 static json_t *nested(int depth)
 {
     json_t *value = json_integer(1);
@@ -174,6 +253,7 @@ static void nesting_beyond_the_limit_is_refused(void **state)
         assert_int_equal(err.code, extra ? MCP_CODE_INVALID_ARGUMENTS : MCP_CODE_NONE);
         assert_int_equal(mcp_args_merge(deep, NULL, NULL, pool, &got, NULL), want);
         assert_int_equal(mcp_args_merge(NULL, NULL, deep, pool, &got, NULL), want);
+        assert_int_equal(mcp_args_rename(deep, NULL, pool, &got, NULL), want);
         json_decref(deep);
     }
 }
@@ -233,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(three_layers_become_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(top_level_names_change_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_result_outlives_its_inputs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nesting_beyond_the_limit_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_error_names_a_frozen_place, set_up, tear_down),

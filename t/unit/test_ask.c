@@ -400,6 +400,68 @@ static void without_a_plan_nothing_runs(void **state)
     assert_int_equal(begun.denied.code, MCP_CODE_FORBIDDEN);
 }
 
+/* --- a choice ------------------------------------------------------------------------------- */
+
+/* Asks for a choice until one comes. */
+static void ask_for_a_choice(peer_t *peer, const peer_question_t *question)
+{
+    const char *connection = mcp_json_str(question->body, "connection");
+
+    if (question->frame.kind != MCP_KIND_CALL_BEGIN) {
+        peer_honest(peer, question);
+    } else if (connection == NULL || strcmp(connection, "again") == 0) {
+        peer_reply(peer, question, json_pack("{s:i,s:s}", "revision", 3, "choose", "account"));
+    } else if (strcmp(connection, "nameless") == 0) {
+        json_t *body = peer_plan_body();
+
+        json_object_del(body, "audit");
+        peer_reply(peer, question, body);
+    } else {
+        peer_reply(peer, question, peer_plan_body());
+    }
+}
+
+static void a_choice_is_asked_for_and_nothing_runs_until_it_is_made(void **state)
+{
+    world_t *world = *state;
+    mcp_begun_t begun;
+    mcp_err_t err;
+
+    peer_set(world->peer, ask_for_a_choice);
+    assert_int_equal(begin(world, BUDGET_MS, &begun, &err), APR_SUCCESS);
+    assert_string_equal(begun.choose, "account");
+    assert_null(begun.plan);
+    assert_null(begun.audit);
+    assert_int_equal(begun.denied.fail, MCP_FAIL_NONE);
+    mcp_ask_beat(world->ask);
+    assert_int_equal(atomic_load(&world->peer->last_child_running), 0);
+    world->attempt.connection = "red";
+    assert_int_equal(begin(world, BUDGET_MS, &begun, &err), APR_SUCCESS);
+    assert_null(begun.choose);
+    assert_non_null(begun.plan);
+    world->attempt.connection = ""; /* no choice is one, too */
+    assert_int_equal(begin(world, BUDGET_MS, &begun, &err), APR_SUCCESS);
+    assert_non_null(begun.plan);
+}
+
+static void what_is_no_answer_to_a_choice_runs_nothing(void **state)
+{
+    static const char *const connections[] = {"again", "nameless"};
+    world_t *world = *state;
+    mcp_begun_t begun;
+    mcp_err_t err;
+    size_t i;
+
+    peer_set(world->peer, ask_for_a_choice);
+    for (i = 0; i < COUNT(connections); i++) {
+        world->attempt.connection = connections[i];
+        assert_int_equal(begin(world, BUDGET_MS, &begun, &err), MCP_STATUS_REFUSED);
+        assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
+    }
+    mcp_ask_beat(world->ask);
+    assert_int_equal(atomic_load(&world->peer->last_child_running), 0);
+}
+
 /* --- begin and end ------------------------------------------------------------------------ */
 
 static _Atomic int left_to_fail;
@@ -887,6 +949,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_denial_becomes_the_answer_of_its_code, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_plan_nothing_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_choice_is_asked_for_and_nothing_runs_until_it_is_made, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_is_no_answer_to_a_choice_runs_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(what_begin_and_end_say_is_what_policyd_reads, setup, teardown),
         cmocka_unit_test_setup_teardown(a_begin_that_may_be_on_record_is_never_sent_again, setup,
                                         teardown),

@@ -92,7 +92,9 @@ void pd_on_call_note(pd_ask_t *ask)
 
 void pd_on_op_invoke(pd_ask_t *ask)
 {
-    pd_ask_refuse(ask, MCP_CODE_INTERNAL, "unused", NULL, NULL);
+    pd_fault_t fault = {.code = MCP_CODE_PERMISSION_DENIED, .message = "no", .permission = "a:b", .scopes = 5};
+
+    pd_ask_refuse_fault(ask, &fault, "1-3");
 }
 
 /* --- world ----------------------------------------------------------------- */
@@ -404,6 +406,9 @@ static void errors_step(world_t *world)
     static const char resolve[] =
         "{\"token_hash\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\","
         "\"surface\":\"mcp\",\"resource\":\"r\"}";
+    static const char invoke[] =
+        "{\"token_hash\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\","
+        "\"surface\":\"mcp\",\"resource\":\"r\",\"op\":\"a__b\",\"args\":{}}";
     mcp_frame_t frame;
     char body[4096];
     json_t *error = NULL;
@@ -414,11 +419,13 @@ static void errors_step(world_t *world)
         ask(world, MCP_KIND_RESOLVE, 3, resolve);
         ask(world, MCP_KIND_HELLO, 4,
             "{\"version_min\":1,\"version_max\":1,\"software\":\"s\",\"child\":\"c\"}");
+        ask(world, MCP_KIND_OP_INVOKE, 5, invoke);
         world->steps = 1;
         return;
     }
     while (hear(world, &frame, body, sizeof body)) {
-        static const char *const codes[] = {"malformed", "unsupported", "grant_revoked", "internal"};
+        static const char *const codes[] = {"malformed", "unsupported", "grant_revoked", "internal",
+                                            "permission_denied"};
 
         assert_int_equal(frame.flags, MCP_FLAG_ERROR);
         assert_int_equal(frame.request_id, (uint64_t)world->steps);
@@ -429,9 +436,17 @@ static void errors_step(world_t *world)
             assert_int_equal(strlen(mcp_json_str(error, "message")), MCP_MAX_TEXT);
             assert_string_equal(mcp_json_str(error, "hint"), "a hint");
             assert_string_equal(mcp_json_str(error, "audit"), "1-2");
+            assert_null(json_object_get(error, "permission"));
+            assert_null(json_object_get(error, "scopes"));
+        }
+        if (world->steps == 5) {
+            assert_string_equal(mcp_json_str(error, "audit"), "1-3");
+            assert_string_equal(mcp_json_str(error, "permission"), "a:b");
+            assert_int_equal(mcp_json_int(error, "scopes", 0), 5);
+            assert_null(json_object_get(error, "hint"));
         }
         json_decref(error);
-        world->is_done = world->steps++ == 4;
+        world->is_done = world->steps++ == 5;
     }
 }
 
@@ -441,7 +456,7 @@ static void refusals_are_error_replies_with_the_askers_id(void **state)
 
     connect_as(world, &world->known);
     run(world, errors_step);
-    assert_int_equal(pd_bus_counts(world->core.bus)->refused, 4);
+    assert_int_equal(pd_bus_counts(world->core.bus)->refused, 5);
 }
 
 static void raw_step(world_t *world)

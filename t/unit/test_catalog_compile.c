@@ -74,6 +74,33 @@ static void operations_are_sorted_and_found_by_id(void **state)
     json_decref(doc);
 }
 
+static void a_guard_has_a_row_for_each_operation_in_their_order(void **state)
+{
+    json_t *file = parse(good);
+    json_t *doc;
+    pd_connector_t *connector;
+    char digest[MCP_DIGEST_HEX + 1];
+
+    (void)state;
+    put(file, "/operations/2", parse(rich));
+    doc = check_good(file);
+    connector = compile(doc);
+    assert_int_equal(connector->guard_bytes, strlen(connector->guard));
+    mcp_digest_hex(connector->guard, connector->guard_bytes, digest);
+    assert_string_equal(connector->guard_digest, digest);
+    /* literals of the query as they stand in the template, percent-encoded; nothing of any caller */
+    assert_string_equal(
+        connector->guard,
+        "{\"connector\":\"shop\",\"operations\":["
+        "{\"id\":\"add_item\",\"method\":\"POST\",\"path\":\"/items\",\"query\":[]},"
+        "{\"id\":\"edit/item\",\"method\":\"PATCH\",\"path\":\"/items/{id}/parts/{+part}\","
+        "\"query\":[[\"mode\",\"full\"],[\"a%20b\",\"1%262\"],[\"flag\",\"\"]]},"
+        "{\"id\":\"get_item\",\"method\":\"GET\",\"path\":\"/items/{id}\",\"query\":[]}]}");
+    pd_catalog_release(&connector);
+    json_decref(doc);
+    json_decref(file);
+}
+
 static void what_was_never_checked_is_not_compiled(void **state)
 {
     static const char *const texts[] = {"{}",
@@ -410,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(an_operation_is_compiled_to_its_blob),
                                        TEST(operations_are_sorted_and_found_by_id),
+                                       TEST(a_guard_has_a_row_for_each_operation_in_their_order),
                                        TEST(what_was_never_checked_is_not_compiled),
                                        TEST(variables_make_the_base_url),
                                        TEST(an_origin_is_scheme_host_and_port),

@@ -449,7 +449,21 @@ static void a_question_over_the_link_runs_as_the_tokens_member(void **state)
     assert_string_equal(world_last()->trace, "t1");
     ask(token, "mcp", "members__list", json_object());
     assert_int_equal(world.refused, MCP_CODE_PERMISSION_DENIED);
+    assert_string_equal(world.refused_permission, "member:read");
+    assert_int_equal(world.refused_scopes, 0);
     assert_true(world.refusal_audit[0] != '\0');
+}
+
+static void a_missing_scope_is_named_to_the_asker(void **state)
+{
+    const char *grant = NULL;
+    const char *token = token_for("scope@example.com", "Owner", &grant);
+
+    (void)state;
+    ask(token, "rest", "members__create", json_pack("{s:s}", "email", "new@example.com"));
+    assert_int_equal(world.refused, MCP_CODE_INSUFFICIENT_SCOPE);
+    assert_int_equal(world.refused_scopes, MCP_SCOPE_WRITE);
+    assert_string_equal(world.refused_permission, "");
 }
 
 static void an_operation_that_nobody_has_leaves_a_row_without_its_odd_name(void **state)
@@ -540,6 +554,7 @@ int main(void)
         cmocka_unit_test(a_deadline_that_passed_runs_nothing),
         cmocka_unit_test(a_right_taken_away_in_between_changes_nothing_any_more),
         cmocka_unit_test(a_question_over_the_link_runs_as_the_tokens_member),
+        cmocka_unit_test(a_missing_scope_is_named_to_the_asker),
         cmocka_unit_test(an_operation_that_nobody_has_leaves_a_row_without_its_odd_name),
         cmocka_unit_test(a_grant_that_no_longer_stands_is_denied_and_recorded),
         cmocka_unit_test(an_unknown_token_leaves_no_row),

@@ -1,5 +1,5 @@
 /* The connectors resource over the real store: what is written, what an update means for
- * connections, what is refused. */
+ * connections, what is refused; and what of the catalog somebody with restrictions sees and connects. */
 #include "ops_world.h"
 
 #include "../../policyd/pd_catalog.h"
@@ -398,6 +398,343 @@ static void what_does_not_exist_is_not_found(void **state)
     assert_int_equal(world_refused(world_root(), "connectors__update", file), MCP_CODE_NOT_FOUND);
 }
 
+/* --- what is withheld ------------------------------------------------------------------------ */
+
+typedef struct rule_put {
+    json_t *doc;
+    int is_done;
+} rule_put_t;
+
+static pd_status_t put_rule_unit(pd_tx_t *tx, void *baton)
+{
+    rule_put_t *put = baton;
+
+    return pd_tx_insert(tx, "restriction", pd_store_new_id("rst", pd_tx_pool(tx)), NULL, put->doc,
+                        NULL);
+}
+
+static void put_rule_done(pd_status_t status, int64_t revision, void *baton)
+{
+    rule_put_t *put = baton;
+
+    assert_int_equal(status, PD_OK);
+    pd_policy_changed(&world.core, revision);
+    put->is_done = 1;
+}
+
+/* A rule as the store keeps it; `items` is stolen. */
+static void restrict_role(const char *effect, const char *role, json_t *items)
+{
+    rule_put_t put = {json_pack("{s:s,s:{s:s},s:o}", "effect", effect, "target", "role", role,
+                                "items", items),
+                      0};
+
+    assert_int_equal(pd_store_submit(world.core.store, PD_LANE_WRITE, pd_boot_in(30000),
+                                     put_rule_unit, put_rule_done, &put),
+                     PD_OK);
+    world_wait(&put.is_done);
+    json_decref(put.doc);
+}
+
+static json_t *whole(const char *connector_id)
+{
+    return json_pack("[{s:s}]", "connector", connector_id);
+}
+
+static json_t *single(const char *connector_id, const char *operation)
+{
+    return json_pack("[{s:s,s:s}]", "connector", connector_id, "operation", operation);
+}
+
+/* A shop of four operations, one of each class. */
+static const char *create_store(const char *slug)
+{
+    return world_take(
+        world_do(world_root(), "connectors__create",
+                 json_pack("{s:s,s:s,s:s,s:{s:s},s:[{s:s,s:s,s:s,s:s},{s:s,s:s,s:s,s:s},{s:s,s:s,"
+                           "s:s,s:s},{s:s,s:s,s:s,s:s,s:s}]}",
+                           "slug", slug, "label", "Store", "base_url", "https://s.example", "auth",
+                           "type", "none", "operations", "id", "list", "method", "GET", "path",
+                           "/items", "description", "Lists.", "id", "add", "method", "POST", "path",
+                           "/items", "description", "Adds.", "id", "wipe", "method", "DELETE",
+                           "path", "/items", "description", "Wipes.", "id", "leak", "method", "GET",
+                           "path", "/secrets", "description", "Leaks.", "classification",
+                           "forbidden")),
+        "connector");
+}
+
+static const pd_actor_t *member(const char *name, const char *role)
+{
+    return world_member(apr_pstrcat(world.scratch, name, "@example.com", (char *)NULL), role,
+                        "mcp:destructive", MCP_SURFACE_REST);
+}
+
+/* "SLUG:OPERATIONS:READ/WRITE/DESTRUCTIVE/FORBIDDEN" of each item, in a row. */
+static const char *listed(const pd_actor_t *actor)
+{
+    json_t *list = world_do(actor, "connectors__list", json_object());
+    const char *text = "";
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(list, "items"), i, item)
+    {
+        const json_t *by_class = json_object_get(item, "by_class");
+
+        text = apr_psprintf(world.scratch, "%s%s%s:%d:%d/%d/%d/%d", text, i == 0 ? "" : " ",
+                            mcp_json_str(item, "slug"), (int)mcp_json_int(item, "operations", -1),
+                            (int)mcp_json_int(by_class, "read", -1),
+                            (int)mcp_json_int(by_class, "write", -1),
+                            (int)mcp_json_int(by_class, "destructive", -1),
+                            (int)mcp_json_int(by_class, "forbidden", -1));
+    }
+    json_decref(list);
+    return text;
+}
+
+/* Ids of the operations that get shows. */
+static const char *shown(const pd_actor_t *actor, const char *connector)
+{
+    json_t *got = world_do(actor, "connectors__get", json_pack("{s:s}", "connector", connector));
+    const char *text = "";
+    const json_t *op;
+    size_t i;
+
+    json_array_foreach(json_object_get(got, "operations"), i, op)
+    {
+        text = apr_pstrcat(world.scratch, text, i == 0 ? "" : " ", mcp_json_str(op, "id"),
+                           (char *)NULL);
+    }
+    json_decref(got);
+    return text;
+}
+
+/* All that a refused caller is told. */
+static const char *refusal(const pd_actor_t *actor, const char *operation, json_t *args)
+{
+    mcp_code_t code = world_refused(actor, operation, args);
+
+    return apr_psprintf(world.scratch, "%s|%s|%s", mcp_code_text(code), world.message, world.hint);
+}
+
+static void a_forbidden_operation_is_seen_by_those_alone_who_write_connectors(void **state)
+{
+    const pd_actor_t *plain = member("ada", "Member");
+    const pd_actor_t *admin = member("eve", "Admin");
+
+    (void)state;
+    (void)create_store("store");
+    assert_string_equal(listed(plain), "store:3:1/1/1/0");
+    assert_string_equal(shown(plain, "store"), "list add wipe");
+    assert_string_equal(listed(admin), "store:4:1/1/1/1");
+    assert_string_equal(shown(admin, "store"), "list add wipe leak");
+    assert_string_equal(shown(world_root(), "store"), "list add wipe leak");
+}
+
+static void a_withheld_operation_is_in_no_answer_and_no_count(void **state)
+{
+    const char *id = create_store("store");
+    const pd_actor_t *plain = member("ada", "Member");
+    const pd_actor_t *other = member("eve", "Admin");
+
+    (void)state;
+    restrict_role("block", "Member", single(id, "add"));
+    assert_string_equal(listed(plain), "store:2:1/0/1/0");
+    assert_string_equal(shown(plain, "store"), "list wipe");
+    assert_string_equal(shown(plain, id), "list wipe");
+    assert_string_equal(listed(other), "store:4:1/1/1/1");
+}
+
+static void a_withheld_connector_is_as_one_that_never_was(void **state)
+{
+    const char *id = create_store("store");
+    const pd_actor_t *plain = member("ada", "Member");
+    const char *never;
+    size_t i;
+    const char *const names[] = {"store", id};
+
+    (void)state;
+    (void)create_store("open");
+    restrict_role("block", "Member", whole(id));
+    assert_string_equal(listed(plain), "open:3:1/1/1/0");
+    never = refusal(plain, "connectors__get", json_pack("{s:s}", "connector", "nothing"));
+    for (i = 0; i < COUNT(names); i++) {
+        assert_string_equal(
+            refusal(plain, "connectors__get", json_pack("{s:s}", "connector", names[i])), never);
+        assert_non_null(strstr(world_last()->detail, id));
+        assert_string_equal(refusal(plain, "connections__create",
+                                    json_pack("{s:s,s:s}", "connector", names[i], "label", "mine")),
+                            never);
+        assert_string_equal(refusal(plain, "connections__list",
+                                    json_pack("{s:s}", "connector", names[i])),
+                            never);
+    }
+}
+
+static void an_allow_rule_without_items_shows_no_connector(void **state)
+{
+    const pd_actor_t *plain = member("ada", "Member");
+
+    (void)state;
+    (void)create_store("store");
+    restrict_role("allow", "Member", json_array());
+    assert_string_equal(listed(plain), "");
+    assert_int_equal(
+        world_refused(plain, "connectors__get", json_pack("{s:s}", "connector", "store")),
+        MCP_CODE_NOT_FOUND);
+    assert_int_equal(world_refused(plain, "connections__create",
+                                   json_pack("{s:s,s:s}", "connector", "store", "label", "mine")),
+                     MCP_CODE_NOT_FOUND);
+}
+
+static void rules_that_can_not_be_read_show_nothing(void **state)
+{
+    const pd_actor_t *plain = member("ada", "Member");
+
+    (void)state;
+    (void)create_store("store");
+    restrict_role("sometimes", "Member", json_array());
+    assert_string_equal(listed(plain), "");
+    assert_int_equal(
+        world_refused(plain, "connectors__get", json_pack("{s:s}", "connector", "store")),
+        MCP_CODE_NOT_FOUND);
+}
+
+static void without_a_policy_nothing_is_shown(void **state)
+{
+    static const struct {
+        const char *operation, *argument;
+    } cases[] = {{"connectors__list", NULL},         {"connectors__get", "connector"},
+                 {"connections__list", NULL},        {"connections__get", "connection"},
+                 {"connections__delete", "connection"}};
+    size_t i;
+
+    (void)state;
+    (void)create_store("store");
+    world.core.policy = NULL;
+    for (i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(
+            world_refused(world_root(), cases[i].operation,
+                          cases[i].argument != NULL ? json_pack("{s:s}", cases[i].argument, "store")
+                                                    : json_object()),
+            MCP_CODE_POLICY_UNAVAILABLE);
+    }
+    world.core.policy = &world.policy;
+}
+
+/* A replacement, or an end, of what somebody does not see whole would take from others what he never saw. */
+static void nobody_replaces_or_deletes_what_he_does_not_see_whole(void **state)
+{
+    const char *id = create_store("store");
+    const pd_actor_t *admin = member("eve", "Admin");
+    json_t *got;
+
+    (void)state;
+    restrict_role("block", "Admin", single(id, "add"));
+    got = world_do(admin, "connectors__get", json_pack("{s:s}", "connector", "store"));
+    assert_int_equal(world_refused(admin, "connectors__update", got), MCP_CODE_CONFLICT);
+    assert_true(world.hint[0] != '\0');
+    assert_int_equal(
+        world_refused(admin, "connectors__delete", json_pack("{s:s}", "connector", "store")),
+        MCP_CODE_CONFLICT);
+    assert_string_equal(shown(world_root(), "store"), "list add wipe leak");
+    restrict_role("block", "Admin", whole(id));
+    got = get("store");
+    assert_int_equal(world_refused(admin, "connectors__update", got), MCP_CODE_NOT_FOUND);
+    assert_int_equal(
+        world_refused(admin, "connectors__delete", json_pack("{s:s}", "connector", "store")),
+        MCP_CODE_NOT_FOUND);
+}
+
+/* A rule reaches also what is forbidden: writing connectors shows it, but not past a rule. */
+static void a_rule_withholds_a_forbidden_operation_too(void **state)
+{
+    const char *id = create_store("store");
+    const pd_actor_t *admin = member("eve", "Admin");
+
+    (void)state;
+    restrict_role("block", "Admin", single(id, "leak"));
+    assert_string_equal(shown(admin, "store"), "list add wipe");
+    assert_string_equal(listed(admin), "store:3:1/1/1/0");
+}
+
+static const char *connections_of(const pd_actor_t *actor)
+{
+    json_t *list = world_do(actor, "connections__list", json_object());
+    const char *text = "";
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(list, "items"), i, item)
+    {
+        text = apr_pstrcat(world.scratch, text, i == 0 ? "" : " ", mcp_json_str(item, "label"),
+                           (char *)NULL);
+    }
+    json_decref(list);
+    return text;
+}
+
+static void connections_on_a_withheld_connector_are_hidden_but_from_those_who_see_all(void **state)
+{
+    const char *id = create_store("store");
+    const pd_actor_t *plain = member("ada", "Member");
+    const pd_actor_t *admin = member("eve", "Admin");
+    static const char *const operations[] = {"connections__get", "connections__update",
+                                             "connections__delete"};
+    size_t i;
+
+    (void)state;
+    (void)create_store("open");
+    world_done(plain, "connections__create", json_pack("{s:s,s:s}", "connector", "store", "label", "mine"));
+    world_done(plain, "connections__create", json_pack("{s:s,s:s}", "connector", "open", "label", "free"));
+    world_done(world_root(), "connections__create",
+               json_pack("{s:s,s:s,s:b}", "connector", "store", "label", "ours", "shared", 1));
+    assert_string_equal(connections_of(plain), "mine free ours");
+    restrict_role("block", "Member", whole(id));
+    assert_string_equal(connections_of(plain), "free");
+    for (i = 0; i < COUNT(operations); i++) {
+        const char *never =
+            refusal(plain, operations[i], json_pack("{s:s}", "connection", "nothing"));
+
+        assert_string_equal(refusal(plain, operations[i], json_pack("{s:s}", "connection", "mine")),
+                            never);
+        assert_string_equal(refusal(plain, operations[i], json_pack("{s:s}", "connection", "ours")),
+                            never);
+    }
+    assert_string_equal(connections_of(admin), "mine free ours");
+    restrict_role("block", "Admin", whole(id));
+    assert_string_equal(connections_of(admin), "mine free ours");
+    assert_int_equal(world_refused(admin, "connections__update",
+                                   json_pack("{s:s,s:s}", "connection", "ours", "label", "theirs")),
+                     MCP_CODE_NOT_FOUND);
+    world_done(admin, "connections__delete", json_pack("{s:s}", "connection", "ours"));
+}
+
+static void nobody_connects_another_to_what_that_one_can_not_have(void **state)
+{
+    const char *id = create_store("store");
+    const pd_actor_t *plain = member("ada", "Member");
+    const char *connection;
+
+    (void)state;
+    connection = world_take(
+        world_do(world_root(), "connections__create",
+                 json_pack("{s:s,s:s,s:s}", "connector", "store", "label", "hers", "owner", "ada@example.com")),
+        "connection");
+    restrict_role("block", "Member", whole(id));
+    assert_int_equal(world_refused(world_root(), "connections__create",
+                                   json_pack("{s:s,s:s,s:s}", "connector", "store", "label", "more",
+                                             "owner", plain->member_id)),
+                     MCP_CODE_RESTRICTED);
+    assert_true(world.hint[0] != '\0');
+    assert_int_equal(world_refused(world_root(), "connections__update",
+                                   json_pack("{s:s,s:s}", "connection", connection, "label", "more")),
+                     MCP_CODE_RESTRICTED);
+    assert_string_equal(world_last()->outcome, "denied");
+    world_done(world_root(), "connections__create",
+               json_pack("{s:s,s:s,s:b}", "connector", "store", "label", "ours", "shared", 1));
+}
+
 /* -------------------------------------------------------------------------------- */
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -419,7 +756,17 @@ int main(void)
         TEST(no_auth_at_all_needs_none_again),
         TEST(an_update_that_a_connection_does_not_fit_changes_nothing),
         TEST(a_connector_in_use_stays),
-        TEST(what_does_not_exist_is_not_found)};
+        TEST(what_does_not_exist_is_not_found),
+        TEST(a_forbidden_operation_is_seen_by_those_alone_who_write_connectors),
+        TEST(a_withheld_operation_is_in_no_answer_and_no_count),
+        TEST(a_withheld_connector_is_as_one_that_never_was),
+        TEST(an_allow_rule_without_items_shows_no_connector),
+        TEST(rules_that_can_not_be_read_show_nothing),
+        TEST(without_a_policy_nothing_is_shown),
+        TEST(nobody_replaces_or_deletes_what_he_does_not_see_whole),
+        TEST(a_rule_withholds_a_forbidden_operation_too),
+        TEST(connections_on_a_withheld_connector_are_hidden_but_from_those_who_see_all),
+        TEST(nobody_connects_another_to_what_that_one_can_not_have)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

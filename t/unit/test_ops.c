@@ -487,7 +487,6 @@ static void a_token_is_shown_once_and_works_until_revoked(void **state)
 static void a_grant_is_for_the_endpoint_that_is_set(void **state)
 {
     const pd_actor_t *root = world_root();
-    static pd_policy_t policy;
     static char first[] = "https://first.example.com/mcp";
 
     (void)state;
@@ -497,8 +496,7 @@ static void a_grant_is_for_the_endpoint_that_is_set(void **state)
                       json_pack("{s:s, s:s}", "member", "aud@example.com", "client", "c")),
         MCP_CODE_INVALID_REQUEST);
     assert_non_null(strstr(world.hint, "endpoint.resource"));
-    policy.first_resource = first;
-    world.core.policy = &policy;
+    world.policy.first_resource = first;
     assert_string_equal(
         world_take(world_do(root, "grants__create",
                             json_pack("{s:s, s:s}", "member", "aud@example.com", "client", "c")),
@@ -511,7 +509,7 @@ static void a_grant_is_for_the_endpoint_that_is_set(void **state)
                             json_pack("{s:s, s:s}", "member", "aud@example.com", "client", "c")),
                    "resource"),
         WORLD_RESOURCE);
-    world.core.policy = NULL;
+    world.policy.first_resource = NULL;
     assert_int_equal(world_refused(root, "grants__create",
                                    json_pack("{s:s, s:s, s:s}", "member", "aud@example.com",
                                              "client", "c", "resource", "mcp.example.com/mcp")),

@@ -47,13 +47,24 @@ static const char *connect_to(const char *slug, const char *label, const char *o
 static pd_actor_t actor_of(const char *member, unsigned scopes)
 {
     static const char *const permissions[] = {"tool:execute", NULL};
+    static const char *const no_roles[] = {NULL};
     pd_actor_t actor;
 
     memset(&actor, 0, sizeof(actor));
     actor.member_id = member;
+    actor.roles = "";
+    actor.role_names = no_roles;
     actor.permissions = permissions;
     actor.scopes = mcp_scope_close(scopes);
     return actor;
+}
+
+static pd_connection_t *shop_connection(void)
+{
+    pd_connection_t *connection = pd_snapshot_reach(world.core.policy->snapshot, NULL, "shop", 4);
+
+    assert_non_null(connection);
+    return connection;
 }
 
 /* --- reading blobs ------------------------------------------------------------------------- */
@@ -92,6 +103,22 @@ static const char *view_of(const pd_actor_t *actor)
     return apr_pstrdup(world.scratch, digest);
 }
 
+/* 1 if the chunk's tool of this index is the caller's: tool i is bit i & 7 of byte i >> 3; without a selection all are. */
+static int is_selected(const json_t *entry, size_t index)
+{
+    const char *select = mcp_json_str(entry, "select");
+    unsigned char byte = 0;
+    char hex[3] = "";
+
+    if (select == NULL) {
+        return 1;
+    }
+    assert_true(strlen(select) > 2 * (index >> 3) + 1);
+    memcpy(hex, select + 2 * (index >> 3), 2);
+    assert_int_equal(mcp_unhex(hex, &byte, 1), MCP_OK);
+    return byte >> (index & 7) & 1;
+}
+
 /* Accounts and tool names of a view: "mine: a b; shop: c", in order. */
 static const char *view_text(const pd_actor_t *actor)
 {
@@ -106,19 +133,22 @@ static const char *view_text(const pd_actor_t *actor)
     {
         json_t *chunk = blob(mcp_json_str(entry, "digest"));
         const json_t *tool;
+        int count = 0;
         size_t k;
 
         text = apr_pstrcat(world.scratch, text, text[0] != '\0' ? "; " : "",
                            mcp_json_str(entry, "account"), ":", NULL);
-        assert_int_equal(mcp_json_int(entry, "tools", -1),
-                         json_array_size(json_object_get(chunk, "tools")));
         json_array_foreach(json_object_get(chunk, "tools"), k, tool)
         {
             const char *name = mcp_json_str(tool, "name");
 
             assert_string_equal(mcp_json_str(json_object_get(tool, "def"), "name"), name);
-            text = apr_pstrcat(world.scratch, text, " ", strstr(name, "__") + 2, NULL);
+            if (is_selected(entry, k)) {
+                text = apr_pstrcat(world.scratch, text, " ", strstr(name, "__") + 2, NULL);
+                count++;
+            }
         }
+        assert_int_equal(mcp_json_int(entry, "tools", -1), count);
         json_decref(chunk);
     }
     json_decref(manifest);
@@ -291,7 +321,9 @@ static void a_chunk_keeps_its_digest_while_only_others_change(void **state)
     assert_string_equal(chunk_digest(&actor, "shop"), before);
     world_done("connections__delete", json_pack("{s:s}", "connection", "other"));
     assert_string_equal(chunk_digest(&actor, "shop"), before);
-    assert_string_not_equal(chunk_digest(&less, "shop"), before);
+    /* what of it a caller has is a selection in his manifest: the chunk is the same for everybody */
+    assert_string_equal(chunk_digest(&less, "shop"), before);
+    assert_string_not_equal(view_of(&less), view_of(&actor));
     /* and what is its own changes it */
     world_done("connections__update", json_pack("{s:s,s:s}", "connection", connection, "label", "store"));
     assert_string_not_equal(chunk_digest(&actor, "store"), before);
@@ -431,19 +463,20 @@ static const char *list_text(const apr_array_header_t *list)
     return text;
 }
 
-/* Everything that a snapshot tells, as one text. */
+/* What the ground and the settings of a snapshot tell, as one text; of the other blocks, and of sharing: test_snapshot.c. */
 static const char *snapshot_text(const pd_snapshot_t *s)
 {
+    const pd_ground_t *g = s->ground;
     const char *text = apr_psprintf(
         world.scratch, "connectors:\n%sconnections:\n%sleft out:\n%slabels:\n%sany:\n%sshared:\n%s",
-        hash_keys(s->connectors), hash_keys(s->connections), hash_keys(s->left_out), hash_keys(s->by_label),
-        hash_keys(s->any_label), list_text(s->shared));
+        hash_keys(g->connectors), hash_keys(g->connections), hash_keys(g->left_out), hash_keys(g->by_label),
+        hash_keys(g->any_label), list_text(g->shared));
     apr_hash_index_t *i;
     char *owners;
     char *last = NULL;
     char *owner;
 
-    owners = apr_pstrdup(world.scratch, hash_keys(s->by_owner));
+    owners = apr_pstrdup(world.scratch, hash_keys(g->by_owner));
     for (owner = apr_strtok(owners, "\n", &last); owner != NULL; owner = apr_strtok(NULL, "\n", &last)) {
         text = apr_pstrcat(world.scratch, text, "owner ", owner, "\n",
                            list_text(pd_snapshot_own(s, owner)), NULL);
@@ -664,6 +697,29 @@ static void who_reaches_which_label(void **state)
     assert_int_equal(pd_snapshot_own(snapshot, ada)->nelts, 1);
 }
 
+/* A job that still reads the snapshot it was given while the policy goes on. */
+static void a_snapshot_in_use_outlives_its_successors(void **state)
+{
+    pd_snapshot_t *held;
+    const char *before;
+    const char *id;
+
+    (void)state;
+    (void)make_shop("shop");
+    id = connect_to("shop", "shop", NULL);
+    held = pd_snapshot_hold(world.core.policy->snapshot);
+    before = snapshot_text(held);
+    world_done("connections__delete", json_pack("{s:s}", "connection", id));
+    world_done("connectors__delete", json_pack("{s:s}", "connector", "shop"));
+    world_done("settings__set", json_pack("{s:s,s:i}", "key", "collapse.threshold", "value", 5));
+    assert_ptr_not_equal(world.core.policy->snapshot, held);
+    assert_true(world.core.policy->snapshot->revision > held->revision);
+    assert_string_equal(snapshot_text(held), before);
+    assert_int_equal(held->refs, 1); /* the policy has let go of it */
+    pd_snapshot_free(&held);
+    assert_null(held);
+}
+
 /* A connection that is still in use when the snapshot it came from goes. */
 static void a_connection_in_use_outlives_its_snapshot(void **state)
 {
@@ -674,7 +730,7 @@ static void a_connection_in_use_outlives_its_snapshot(void **state)
     (void)make_shop("shop");
     id = connect_to("shop", "shop", NULL);
     held = pd_snapshot_reach(world.core.policy->snapshot, NULL, "shop", 4);
-    held->refs++;
+    pd_snapshot_retain(held);
     world_done("connections__delete", json_pack("{s:s}", "connection", id));
     world_done("connectors__delete", json_pack("{s:s}", "connector", "shop"));
     assert_null(pd_snapshot_reach(world.core.policy->snapshot, NULL, "shop", 4));
@@ -797,52 +853,58 @@ static void a_blob_is_read_in_parts_from_any_offset(void **state)
 
 /* --- guards and plans --------------------------------------------------------------------------------- */
 
-static void a_guard_tells_the_verdict_of_each_operation(void **state)
+static void a_guard_has_every_operation_and_says_nothing_of_callers(void **state)
 {
-    static const struct {
-        unsigned scopes;
-        const char *get, *add, *drop;
-    } cases[] = {{0, "deny", "deny", "deny"},
-                 {MCP_SCOPE_READ, "allow", "deny", "deny"},
-                 {MCP_SCOPE_WRITE, "allow", "allow", "deny"},
-                 {MCP_SCOPE_DESTRUCTIVE, "allow", "allow", "allow"}};
-    pd_connection_t *connection;
+    const char *digest = NULL;
+    json_t *guard;
+    const json_t *row;
     size_t i;
 
     (void)state;
     (void)make_shop("shop");
     (void)connect_to("shop", "shop", NULL);
-    connection = pd_snapshot_reach(world.core.policy->snapshot, NULL, "shop", 4);
-    for (i = 0; i < COUNT(cases); i++) {
-        const char *digest = NULL;
-        json_t *guard;
-        const json_t *row;
-        size_t k;
+    assert_int_equal(pd_view_guard(&world.core, shop_connection()->connector, &digest), PD_OK);
+    assert_string_equal(digest, shop_connection()->connector->guard_digest);
+    guard = blob(digest);
+    assert_string_equal(mcp_json_str(guard, "connector"), "shop");
+    assert_int_equal(json_array_size(json_object_get(guard, "operations")), 5);
+    json_array_foreach(json_object_get(guard, "operations"), i, row)
+    {
+        assert_null(json_object_get(row, "verdict"));
+        assert_null(strchr(mcp_json_str(row, "path"), '?'));
+        if (strcmp(mcp_json_str(row, "id"), "list") == 0) {
+            json_t *query = json_loads("[[\"all\",\"\"],[\"x\",\"1%202\"]]", 0, NULL);
 
-        assert_int_equal(pd_view_guard(&world.core, connection, pd_view_rung(cases[i].scopes), &digest),
-                         PD_OK);
-        guard = blob(digest);
-        assert_string_equal(mcp_json_str(guard, "connector"), "shop");
-        assert_int_equal(json_array_size(json_object_get(guard, "operations")), 5);
-        json_array_foreach(json_object_get(guard, "operations"), k, row)
-        {
-            const char *id = mcp_json_str(row, "id");
-            const char *wanted = strcmp(id, "burn") == 0                            ? "block"
-                                 : strcmp(id, "add") == 0                           ? cases[i].add
-                                 : strcmp(id, "drop") == 0                          ? cases[i].drop
-                                                                                    : cases[i].get;
-
-            assert_string_equal(mcp_json_str(row, "verdict"), wanted);
-            assert_null(strchr(mcp_json_str(row, "path"), '?'));
-            if (strcmp(id, "list") == 0) {
-                json_t *query = json_loads("[[\"all\",\"\"],[\"x\",\"1%202\"]]", 0, NULL);
-
-                assert_string_equal(mcp_json_str(row, "path"), "/items");
-                assert_true(json_equal(json_object_get(row, "query"), query));
-                json_decref(query);
-            }
+            assert_string_equal(mcp_json_str(row, "path"), "/items");
+            assert_true(json_equal(json_object_get(row, "query"), query));
+            json_decref(query);
         }
-        json_decref(guard);
+    }
+    json_decref(guard);
+}
+
+static void verdicts_stand_in_the_order_of_the_guards_rows(void **state)
+{
+    static const struct {
+        unsigned scopes;
+        const char *wanted; /* of add, burn, drop, get, list */
+    } cases[] = {{MCP_SCOPE_TOOLS, "dbddd"},
+                 {MCP_SCOPE_TOOLS | MCP_SCOPE_READ, "dbdaa"},
+                 {MCP_SCOPE_TOOLS | MCP_SCOPE_WRITE, "abdaa"},
+                 {MCP_SCOPE_TOOLS | MCP_SCOPE_DESTRUCTIVE, "abaaa"}};
+    size_t i;
+
+    (void)state;
+    (void)make_shop("shop");
+    (void)connect_to("shop", "shop", NULL);
+    for (i = 0; i < COUNT(cases); i++) {
+        pd_actor_t actor = actor_of("mem_1", cases[i].scopes);
+        const char *digest = NULL;
+
+        assert_int_equal(pd_view_verdicts(&world.core, &actor, shop_connection(), &digest), PD_OK);
+        assert_true(is_readable(digest));
+        assert_int_equal(world.raw_bytes, strlen(cases[i].wanted));
+        assert_memory_equal(world.raw, cases[i].wanted, world.raw_bytes);
     }
 }
 
@@ -860,12 +922,13 @@ static void a_rung_holds_those_below_it(void **state)
 static json_t *plan_for(const char *tool, const json_t *credential, unsigned scopes)
 {
     pd_actor_t actor = actor_of("mem_1", scopes);
-    pd_connection_t *connection = pd_snapshot_reach(world.core.policy->snapshot, NULL, "shop", 4);
+    pd_subject_t subject = pd_view_subject(&actor);
+    pd_found_t found;
     json_t *plan = NULL;
 
-    assert_non_null(connection);
-    if (pd_plan_make(&world.core, &actor, connection, pd_snapshot_tool(connection, tool), credential,
-                     &plan) != PD_OK) {
+    assert_int_equal(pd_reach_tool(world.core.policy->snapshot, &subject, tool, world.scratch, &found, NULL),
+                     PD_REACH_OK);
+    if (pd_plan_make(&world.core, &actor, &found, shop_connection(), credential, &plan) != PD_OK) {
         return NULL;
     }
     return plan;
@@ -895,6 +958,8 @@ static void a_plan_has_all_that_a_worker_needs(void **state)
     assert_string_equal(mcp_json_str(operation, "id"), "get");
     json_decref(operation);
     json_decref(blob(mcp_json_str(plan, "guard")));
+    assert_true(is_readable(mcp_json_str(plan, "verdicts")));
+    assert_int_equal(world.raw_bytes, 5);
     json_decref(plan);
 }
 
@@ -928,7 +993,7 @@ static pd_status_t open_credential(pd_tx_t *tx, void *baton)
 {
     opened_t *opened = baton;
     const pd_connection_t *connection =
-        apr_hash_get(world.core.policy->snapshot->connections, opened->connection_id, APR_HASH_KEY_STRING);
+        pd_snapshot_connection(world.core.policy->snapshot, opened->connection_id);
 
     opened->status = pd_plan_credential(&world.core, tx, connection, &opened->credential);
     return PD_OK;
@@ -962,8 +1027,7 @@ static void a_credential_opens_for_its_own_connection_and_origin_alone(void **st
     assert_int_equal(world_unit(PD_LANE_LOOP, open_credential, &without), PD_OK);
     assert_int_equal(without.status, PD_E_NOT_FOUND);
 
-    connection = apr_hash_get(world.core.policy->snapshot->connections, opened.connection_id,
-                              APR_HASH_KEY_STRING);
+    connection = pd_snapshot_connection(world.core.policy->snapshot, opened.connection_id);
     base = connection->base;
     connection->base = "https://other.example/api"; /* as in a store that somebody edited */
     opened.credential = NULL;
@@ -1164,6 +1228,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(following_any_changes_equals_loading_anew, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(who_reaches_which_label, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(a_snapshot_in_use_outlives_its_successors, world_setup,
+                                        world_teardown),
         cmocka_unit_test_setup_teardown(a_connection_in_use_outlives_its_snapshot, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(a_blob_is_held_for_two_minutes_after_it_was_named, world_setup,
@@ -1174,7 +1240,9 @@ int main(void)
                                         world_teardown),
         cmocka_unit_test_setup_teardown(a_blob_is_read_in_parts_from_any_offset, world_setup,
                                         world_teardown),
-        cmocka_unit_test_setup_teardown(a_guard_tells_the_verdict_of_each_operation, world_setup,
+        cmocka_unit_test_setup_teardown(a_guard_has_every_operation_and_says_nothing_of_callers, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(verdicts_stand_in_the_order_of_the_guards_rows, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(a_rung_holds_those_below_it, world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(a_plan_has_all_that_a_worker_needs, world_setup, world_teardown),

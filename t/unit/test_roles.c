@@ -105,7 +105,7 @@ static void a_member_reaches_about_a_dozen_operations(void **state)
 
         reached += permission == NULL || holds("Member", permission);
     }
-    assert_in_range(reached, 8, 16);
+    assert_in_range(reached, 8, 20);
     assert_false(holds("Member", "grant:write"));
     assert_false(holds("Member", "connection:admin"));
 }

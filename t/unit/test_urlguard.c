@@ -49,41 +49,54 @@ static json_t *parse(const char *text)
     return value;
 }
 
-static const char connector[] =
-    "{'connector':'c','operations':["
-    "{'id':'get','method':'GET','path':'/users/{id}','query':[],'verdict':'allow'},"
-    "{'id':'me','method':'GET','path':'/users/me','verdict':'allow'},"
-    "{'id':'admin','method':'GET','path':'/users/admin','verdict':'deny'},"
-    "{'id':'blocked','method':'get','path':'/users/blocked','verdict':'block'},"
-    "{'id':'posts','method':'GET','path':'/users/{id}/posts','verdict':'deny'},"
-    "{'id':'likes','method':'GET','path':'/users/{id}/likes','verdict':'allow'},"
-    "{'id':'csv','method':'GET','path':'/users/{id}.csv','verdict':'deny'},"
-    "{'id':'purge','method':'GET','path':'/users/{id}:purge','verdict':'deny'},"
-    "{'id':'tag','method':'GET','path':'/tags/{t}','verdict':'deny'},"
-    "{'id':'kept','method':'GET','path':'/tags/{t}/kept','verdict':'deny'},"
-    "{'id':'put','method':'PUT','path':'/users/{id}','verdict':'allow'},"
-    "{'id':'file','method':'GET','path':'/files/{+path}','verdict':'allow'},"
-    "{'id':'secret','method':'GET','path':'/files/secret/{name}','verdict':'deny'},"
-    "{'id':'tail','method':'GET','path':'/files/{+path}/log','verdict':'deny'},"
-    "{'id':'undo','method':'GET','path':'/files/{+path}:undo','verdict':'deny'},"
-    "{'id':'top','method':'GET','path':'/files/{one}','verdict':'allow'},"
-    "{'id':'do','method':'GET','path':'/do','verdict':'allow'},"
-    "{'id':'delete','method':'GET','path':'/do','query':[['action','delete']],'verdict':'deny'},"
-    "{'id':'show','method':'GET','path':'/do','query':[['action','show']],'verdict':'allow'},"
-    "{'id':'wipe','method':'GET','path':'/do?action=wipe&now#x','verdict':'deny'},"
-    "{'id':'twin1','method':'GET','path':'/twin/{a}','verdict':'allow'},"
-    "{'id':'twin2','method':'GET','path':'/twin/{b}','verdict':'deny'},"
-    "{'id':'bad1','method':'GET','path':'/bad/{a}','verdict':'allow'},"
-    "{'id':'bad2','method':'GET','path':'/bad/{b}','verdict':'block'},"
-    "{'id':'denied','method':'GET','path':'/denied/{a}','verdict':'deny'},"
-    "{'id':'tie1','method':'GET','path':'/tie/{a}.xy','verdict':'allow'},"
-    "{'id':'tie2','method':'GET','path':'/tie/z{a}.x{b}','verdict':'deny'},"
-    "{'id':'matrix','method':'GET','path':'/m/{id}/end','verdict':'allow'},"
-    "{'id':'root','method':'GET','path':'/','verdict':'deny'},"
-    "{'id':'slash','method':'GET','path':'/slash/','verdict':'allow'},"
-    "{'id':'spaced','method':'GET','path':'/a b/%C3%A9','verdict':'allow'},"
-    "{'id':'fold','method':'GET','path':'/pages/{p}','verdict':'allow'},"
-    "{'id':'Fold','method':'GET','path':'/Pages/Index','verdict':'deny'}]}";
+typedef struct row_case {
+    char verdict;
+    const char *row;
+} row_case_t;
+
+static const row_case_t connector_rows[] = {
+    {'a', "{'id':'get','method':'GET','path':'/users/{id}','query':[]}"},
+    {'a', "{'id':'me','method':'GET','path':'/users/me'}"},
+    {'d', "{'id':'admin','method':'GET','path':'/users/admin'}"},
+    {'b', "{'id':'blocked','method':'get','path':'/users/blocked'}"},
+    {'d', "{'id':'posts','method':'GET','path':'/users/{id}/posts'}"},
+    {'a', "{'id':'likes','method':'GET','path':'/users/{id}/likes'}"},
+    {'d', "{'id':'csv','method':'GET','path':'/users/{id}.csv'}"},
+    {'d', "{'id':'purge','method':'GET','path':'/users/{id}:purge'}"},
+    {'d', "{'id':'tag','method':'GET','path':'/tags/{t}'}"},
+    {'d', "{'id':'kept','method':'GET','path':'/tags/{t}/kept'}"},
+    {'a', "{'id':'put','method':'PUT','path':'/users/{id}'}"},
+    {'a', "{'id':'file','method':'GET','path':'/files/{+path}'}"},
+    {'d', "{'id':'secret','method':'GET','path':'/files/secret/{name}'}"},
+    {'d', "{'id':'tail','method':'GET','path':'/files/{+path}/log'}"},
+    {'d', "{'id':'undo','method':'GET','path':'/files/{+path}:undo'}"},
+    {'a', "{'id':'top','method':'GET','path':'/files/{one}'}"},
+    {'a', "{'id':'do','method':'GET','path':'/do'}"},
+    {'d', "{'id':'delete','method':'GET','path':'/do','query':[['action','delete']]}"},
+    {'a', "{'id':'show','method':'GET','path':'/do','query':[['action','show']]}"},
+    {'d', "{'id':'wipe','method':'GET','path':'/do?action=wipe&now#x'}"},
+    {'a', "{'id':'twin1','method':'GET','path':'/twin/{a}'}"},
+    {'d', "{'id':'twin2','method':'GET','path':'/twin/{b}'}"},
+    {'a', "{'id':'bad1','method':'GET','path':'/bad/{a}'}"},
+    {'b', "{'id':'bad2','method':'GET','path':'/bad/{b}'}"},
+    {'d', "{'id':'denied','method':'GET','path':'/denied/{a}'}"},
+    {'a', "{'id':'tie1','method':'GET','path':'/tie/{a}.xy'}"},
+    {'d', "{'id':'tie2','method':'GET','path':'/tie/z{a}.x{b}'}"},
+    {'a', "{'id':'matrix','method':'GET','path':'/m/{id}/end'}"},
+    {'d', "{'id':'root','method':'GET','path':'/'}"},
+    {'a', "{'id':'slash','method':'GET','path':'/slash/'}"},
+    {'a', "{'id':'spaced','method':'GET','path':'/a b/%C3%A9'}"},
+    {'a', "{'id':'fold','method':'GET','path':'/pages/{p}'}"},
+    {'d', "{'id':'Fold','method':'GET','path':'/Pages/Index'}"},
+};
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+/* A guard and the verdicts of one caller. */
+typedef struct gate {
+    mcp_guard_t *guard;
+    char *verdicts;
+} gate_t;
 
 static mcp_guard_t *guard_of(const char *blob)
 {
@@ -93,6 +106,25 @@ static mcp_guard_t *guard_of(const char *blob)
     assert_int_equal(mcp_urlguard_compile(value, pool, &guard, NULL), APR_SUCCESS);
     json_decref(value); /* the guard keeps nothing of it */
     return guard;
+}
+
+static gate_t gate_of(const row_case_t *rows, size_t count)
+{
+    char *blob = apr_pstrdup(pool, "{'connector':'c','operations':[");
+    gate_t gate = {.verdicts = apr_pcalloc(pool, count + 1)};
+
+    for (size_t i = 0; i < count; ++i) {
+        blob = apr_pstrcat(pool, blob, i > 0 ? "," : "", rows[i].row, NULL);
+        gate.verdicts[i] = rows[i].verdict;
+    }
+    gate.guard = guard_of(apr_pstrcat(pool, blob, "]}", NULL));
+    assert_int_equal(mcp_urlguard_rows(gate.guard), count);
+    return gate;
+}
+
+static gate_t connector(void)
+{
+    return gate_of(connector_rows, ROWS(connector_rows));
 }
 
 /* --- URLs as they are --------------------------------------------------------- */
@@ -283,13 +315,13 @@ static const url_case_t urls[] = {
 
 static void a_url_belongs_to_its_operation_in_every_reading(void **state)
 {
-    mcp_guard_t *guard = guard_of(connector);
+    gate_t gate = connector();
 
     (void)state;
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); ++i) {
         mcp_err_t err = {0};
         apr_status_t status =
-            mcp_urlguard_check(guard, BASE, "GET", urls[i].operation,
+            mcp_urlguard_check(gate.guard, gate.verdicts, BASE, "GET", urls[i].operation,
                                apr_pstrcat(pool, BASE, urls[i].url, NULL), pool, &err);
 
         if (status != (urls[i].is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED)) {
@@ -302,14 +334,17 @@ static void a_url_belongs_to_its_operation_in_every_reading(void **state)
 
 static void methods_are_apart(void **state)
 {
-    mcp_guard_t *guard = guard_of(connector);
+    gate_t gate = connector();
 
     (void)state;
-    assert_int_equal(mcp_urlguard_check(guard, BASE, "PUT", "put", BASE "/users/admin", pool, NULL),
+    assert_int_equal(mcp_urlguard_check(gate.guard, gate.verdicts, BASE, "PUT", "put",
+                                        BASE "/users/admin", pool, NULL),
                      APR_SUCCESS);
-    assert_int_equal(mcp_urlguard_check(guard, BASE, "put", "put", BASE "/users/admin", pool, NULL),
+    assert_int_equal(mcp_urlguard_check(gate.guard, gate.verdicts, BASE, "put", "put",
+                                        BASE "/users/admin", pool, NULL),
                      APR_SUCCESS);
-    assert_int_equal(mcp_urlguard_check(guard, BASE, "DELETE", "put", BASE "/users/7", pool, NULL),
+    assert_int_equal(mcp_urlguard_check(gate.guard, gate.verdicts, BASE, "DELETE", "put",
+                                        BASE "/users/7", pool, NULL),
                      MCP_STATUS_REFUSED);
 }
 
@@ -353,12 +388,12 @@ static void origin_and_base_are_kept(void **state)
         {"https://u@h", "https://u@h/users/7", 0},
         {"https://h?q", "https://h?q/users/7", 0},
     };
-    mcp_guard_t *guard = guard_of(connector);
+    gate_t gate = connector();
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
-        apr_status_t status =
-            mcp_urlguard_check(guard, cases[i].base, "GET", "get", cases[i].url, pool, NULL);
+        apr_status_t status = mcp_urlguard_check(gate.guard, gate.verdicts, cases[i].base, "GET",
+                                                 "get", cases[i].url, pool, NULL);
 
         if (status != (cases[i].is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED)) {
             print_error("%s under %s\n", cases[i].url, cases[i].base);
@@ -374,17 +409,15 @@ static void a_broken_blob_is_refused_whole(void **state)
         "[]",
         "{'operations':{}}",
         "{'operations':[5]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/a'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/a','verdict':'yes'}]}",
-        "{'operations':[{'id':'a','method':'GET','verdict':'allow'}]}",
-        "{'operations':[{'id':'a','path':'/a','verdict':'allow'}]}",
-        "{'operations':[{'method':'GET','path':'/a','verdict':'allow'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/{a','verdict':'allow'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/a}','verdict':'allow'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/{{a}}','verdict':'allow'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/a','query':{},'verdict':'allow'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/a','query':[['x']],'verdict':'allow'}]}",
-        "{'operations':[{'id':'a','method':'GET','path':'/a','query':['x'],'verdict':'allow'}]}",
+        "{'operations':[{'id':'a','method':'GET'}]}",
+        "{'operations':[{'id':'a','path':'/a'}]}",
+        "{'operations':[{'method':'GET','path':'/a'}]}",
+        "{'operations':[{'id':'a','method':'GET','path':'/{a'}]}",
+        "{'operations':[{'id':'a','method':'GET','path':'/a}'}]}",
+        "{'operations':[{'id':'a','method':'GET','path':'/{{a}}'}]}",
+        "{'operations':[{'id':'a','method':'GET','path':'/a','query':{}}]}",
+        "{'operations':[{'id':'a','method':'GET','path':'/a','query':[['x']]}]}",
+        "{'operations':[{'id':'a','method':'GET','path':'/a','query':['x']}]}",
     };
 
     (void)state;
@@ -398,14 +431,67 @@ static void a_broken_blob_is_refused_whole(void **state)
         assert_null(guard);
         json_decref(blob);
     }
-    assert_int_equal(
-        mcp_urlguard_check(guard_of("{'operations':[]}"), BASE, "GET", "a", BASE "/a", pool, NULL),
-        MCP_STATUS_REFUSED);
+    assert_int_equal(mcp_urlguard_check(guard_of("{'operations':[]}"), "", BASE, "GET", "a",
+                                        BASE "/a", pool, NULL),
+                     MCP_STATUS_REFUSED);
+}
+
+/* --- verdicts -------------------------------------------------------------------- */
+
+static void verdicts_that_do_not_fit_the_rows_refuse(void **state)
+{
+    static const char *const wrong[] = {NULL, "", "a", "aaa", "aaaa", "aA", "ax", "a ", "ab\n"};
+    mcp_guard_t *guard = guard_of("{'operations':[{'id':'a','method':'GET','path':'/a'},"
+                                  "{'id':'b','method':'GET','path':'/b'}]}");
+
+    (void)state;
+    assert_int_equal(mcp_urlguard_rows(guard), 2);
+    assert_int_equal(mcp_urlguard_check(guard, "ab", BASE, "GET", "a", BASE "/a", pool, NULL),
+                     APR_SUCCESS);
+    for (size_t i = 0; i < ROWS(wrong); ++i) {
+        mcp_err_t err = {0};
+
+        assert_int_equal(
+            mcp_urlguard_check(guard, wrong[i], BASE, "GET", "a", BASE "/a", pool, &err),
+            MCP_STATUS_REFUSED);
+        assert_int_equal(err.code, MCP_CODE_INTERNAL);
+    }
+}
+
+static void one_guard_serves_callers_with_other_verdicts(void **state)
+{
+    static const struct {
+        const char *verdicts; /* of /users/{id}, /users/admin, /users/{name} */
+        const char *path;
+        int is_fine;
+    } cases[] = {
+        {"aaa", "/users/admin", 1}, {"ada", "/users/admin", 0}, {"aba", "/users/admin", 0},
+        {"daa", "/users/admin", 1}, {"ddd", "/users/admin", 0}, {"add", "/users/7", 1},
+        {"adb", "/users/7", 0},     {"bda", "/users/7", 0},     {"dda", "/users/7", 1},
+        {"bbb", "/users/7", 0},     {"dbd", "/users/7", 1},
+    };
+    mcp_guard_t *guard = guard_of("{'operations':[{'id':'get','method':'GET','path':'/users/{id}'},"
+                                  "{'id':'admin','method':'GET','path':'/users/admin'},"
+                                  "{'id':'twin','method':'GET','path':'/users/{name}'}]}");
+
+    (void)state;
+    for (size_t i = 0; i < ROWS(cases); ++i) {
+        mcp_err_t err = {0};
+        apr_status_t status =
+            mcp_urlguard_check(guard, cases[i].verdicts, BASE, "GET", "get",
+                               apr_pstrcat(pool, BASE, cases[i].path, NULL), pool, &err);
+
+        if (status != (cases[i].is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED)) {
+            print_error("%s %s\n", cases[i].verdicts, cases[i].path);
+        }
+        assert_int_equal(status, cases[i].is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED);
+        assert_int_equal(err.code, cases[i].is_fine ? MCP_CODE_NONE : MCP_CODE_URL_RESTRICTED);
+    }
 }
 
 static void more_segments_than_the_limit_are_refused(void **state)
 {
-    mcp_guard_t *guard = guard_of(connector);
+    gate_t gate = connector();
 
     (void)state;
     /* "files" and 255 more are at the limit. */
@@ -415,8 +501,9 @@ static void more_segments_than_the_limit_are_refused(void **state)
         for (int i = 0; i < more; ++i) {
             url = apr_pstrcat(pool, url, "/x", NULL);
         }
-        assert_int_equal(mcp_urlguard_check(guard, BASE, "GET", "file", url, pool, NULL),
-                         more == 255 ? APR_SUCCESS : MCP_STATUS_REFUSED);
+        assert_int_equal(
+            mcp_urlguard_check(gate.guard, gate.verdicts, BASE, "GET", "file", url, pool, NULL),
+            more == 255 ? APR_SUCCESS : MCP_STATUS_REFUSED);
     }
 }
 
@@ -428,8 +515,8 @@ static const char get_file[] =
     "{'method':'GET','path':'/files/{p}','parameters':[{'arg':'p','name':'p','in':'path',"
     "'multi_segment':true}]}";
 
-static apr_status_t send_value(const mcp_guard_t *guard, const char *definition, const char *arg,
-                               const char *id, const char *value, const char **ret_url)
+static apr_status_t send_value(gate_t gate, const char *definition, const char *arg, const char *id,
+                               const char *value, const char **ret_url, mcp_err_t *err)
 {
     json_t *operation = parse(definition);
     json_t *args = json_pack("{s:s}", arg, value);
@@ -437,10 +524,11 @@ static apr_status_t send_value(const mcp_guard_t *guard, const char *definition,
     apr_status_t status;
 
     assert_non_null(args);
-    status = mcp_template_expand(operation, BASE, args, NULL, pool, &request, NULL);
+    status = mcp_template_expand(operation, BASE, args, NULL, pool, &request, err);
     if (status == APR_SUCCESS) {
         *ret_url = request.url;
-        status = mcp_urlguard_check(guard, BASE, request.method, id, request.url, pool, NULL);
+        status = mcp_urlguard_check(gate.guard, gate.verdicts, BASE, request.method, id,
+                                    request.url, pool, err);
     }
     json_decref(operation);
     json_decref(args);
@@ -492,17 +580,149 @@ static void hostile_values_go_nowhere(void **state)
         {"me", 1},
         {"7/likes", 1},
     };
-    mcp_guard_t *guard = guard_of(connector);
+    gate_t gate = connector();
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         const char *url = NULL;
-        apr_status_t status = send_value(guard, get_user, "id", "get", cases[i].value, &url);
+        apr_status_t status = send_value(gate, get_user, "id", "get", cases[i].value, &url, NULL);
 
         if (status != (cases[i].is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED)) {
             print_error("%s\n", cases[i].value);
         }
         assert_int_equal(status, cases[i].is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED);
+    }
+}
+
+/* GET /users/{id} beside a blocked GET /users/admin: whatever an upstream, or a proxy before it,
+ * might read as the blocked path. */
+static const char *const onto_blocked[] = {
+    /* as it is, and in other cases */
+    "admin",
+    "Admin",
+    "ADMIN",
+    "aDmIn",
+    "\xef\xbd\x81\xef\xbd\x84\xef\xbd\x8d\xef\xbd\x89\xef\xbd\x8e",
+    "adm\xc4\xb1n",
+    /* encoded once, twice, thrice, partly and wholly, in both cases of the digits */
+    "%61dmin",
+    "admi%6e",
+    "admi%6E",
+    "%61%64%6d%69%6e",
+    "%41DMIN",
+    "%2561dmin",
+    "%2561%2564min",
+    "%252561dmin",
+    "%u0061dmin",
+    "%25u0061dmin",
+    /* slashes, before and behind */
+    "/admin",
+    "//admin",
+    "admin/",
+    "admin//",
+    "/admin/",
+    "%2fadmin",
+    "admin%2f",
+    "admin%2F",
+    "admin%252f",
+    "%252Fadmin",
+    /* backslashes */
+    "\\admin",
+    "admin\\",
+    "%5cadmin",
+    "admin%5C",
+    "admin%255c",
+    /* dot segments */
+    "./admin",
+    "admin/.",
+    "admin/..",
+    "x/../admin",
+    "../users/admin",
+    "..\\users\\admin",
+    "%2e/admin",
+    "%2e%2e/users/admin",
+    ".%2e/users/admin",
+    "%2e%2e%2fusers%2fadmin",
+    "%252e%252e%252fusers%252fadmin",
+    "x%2f..%2fadmin",
+    "..%5cusers%5cadmin",
+    "..;/users/admin",
+    /* matrix parameters */
+    "admin;",
+    "admin;v=1",
+    "admin;a=b;c=d",
+    "admin%3bv=1",
+    "admin%3Bv=1",
+    "admin%253Bv=1",
+    "admin;/",
+    "admin;v=1/",
+    "ADMIN;V=1",
+    /* overlong UTF-8, as bytes of an encoding and doubly so */
+    "%c1%a1dmin",
+    "%C1%A1dmin",
+    "%e0%81%a1dmin",
+    "%f0%80%81%a1dmin",
+    "%25c1%25a1dmin",
+    "%c0%afadmin",
+    "admin%c0%af",
+    "%c0%ae%c0%ae%c0%afusers%c0%afadmin",
+    /* ends that some cut off */
+    "admin.",
+    "admin..",
+    "admin ",
+    " admin",
+    "admin%20",
+    "admin%00",
+    "admin%00.json",
+    "admin%2500",
+    "admin?x",
+    "admin%3fx",
+    "admin#x",
+    "admin%23x",
+    "admin\t",
+    "admin%0d%0a",
+};
+
+static void nothing_that_normalises_onto_a_blocked_operation_is_sent(void **state)
+{
+    static const row_case_t rows[] = {
+        {'a', "{'id':'get','method':'GET','path':'/users/{id}'}"},
+        {'b', "{'id':'admin','method':'GET','path':'/users/admin'}"},
+    };
+    static const char *const fine[] = {"7",
+                                       "administrator",
+                                       "admin2",
+                                       "xadmin",
+                                       "ad/min",
+                                       "a.dmin",
+                                       "9f1c2d3e-0000-4000-8000-000000000000"};
+    gate_t gate = gate_of(rows, ROWS(rows));
+
+    (void)state;
+    for (size_t i = 0; i < ROWS(onto_blocked); ++i) {
+        mcp_err_t err = {0};
+        const char *raw = apr_pstrcat(pool, BASE "/users/", onto_blocked[i], NULL);
+        const char *url = NULL;
+
+        /* as the value of an argument, and as a URL that came by some other way */
+        if (send_value(gate, get_user, "id", "get", onto_blocked[i], &url, &err) !=
+                MCP_STATUS_REFUSED ||
+            err.code != MCP_CODE_URL_RESTRICTED) {
+            print_error("%s: %s\n", onto_blocked[i], url != NULL ? url : "not expanded");
+            fail();
+        }
+        err = (mcp_err_t){0};
+        if (mcp_urlguard_check(gate.guard, gate.verdicts, BASE, "GET", "get", raw, pool, &err) !=
+                MCP_STATUS_REFUSED ||
+            err.code != MCP_CODE_URL_RESTRICTED) {
+            print_error("%s\n", raw);
+            fail();
+        }
+    }
+    for (size_t i = 0; i < ROWS(fine); ++i) {
+        const char *url = NULL;
+
+        assert_int_equal(send_value(gate, get_user, "id", "get", fine[i], &url, NULL), APR_SUCCESS);
     }
 }
 
@@ -691,7 +911,7 @@ static void check_sent(const char *url, const char *value, size_t slashes)
 
 static void no_random_value_leaves_its_segment(void **state)
 {
-    mcp_guard_t *guard = guard_of(connector);
+    gate_t gate = connector();
     apr_pool_t *outer = pool;
     unsigned sent = 0;
     unsigned refused = 0;
@@ -704,13 +924,13 @@ static void no_random_value_leaves_its_segment(void **state)
 
         assert_int_equal(apr_pool_create(&pool, outer), APR_SUCCESS);
         value = hostile();
-        if (send_value(guard, get_user, "id", "get", value, &url) == APR_SUCCESS) {
+        if (send_value(gate, get_user, "id", "get", value, &url, NULL) == APR_SUCCESS) {
             check_sent(url, value, 2);
             ++sent;
         } else {
             ++refused;
         }
-        if (send_value(guard, get_file, "p", "file", value, &url) == APR_SUCCESS) {
+        if (send_value(gate, get_file, "p", "file", value, &url, NULL) == APR_SUCCESS) {
             check_sent(url, value, 2 + slashes_in(value + (value[0] == '/')));
         }
         apr_pool_destroy(pool);
@@ -728,6 +948,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(methods_are_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(origin_and_base_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_broken_blob_is_refused_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(verdicts_that_do_not_fit_the_rows_refuse, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(one_guard_serves_callers_with_other_verdicts, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(nothing_that_normalises_onto_a_blocked_operation_is_sent,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(more_segments_than_the_limit_are_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(hostile_values_go_nowhere, set_up, tear_down),

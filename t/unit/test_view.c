@@ -146,7 +146,7 @@ static const mcp_view_t *get(world_t *world, const char *digest, apr_pool_t *poo
     mcp_err_t err;
 
     memset(&err, 0, sizeof(err));
-    if (mcp_view_get(world->child.views, digest, BUDGET_MS, pool, &view, &err) != APR_SUCCESS) {
+    if (mcp_view_get(world->child.views, digest, NULL, BUDGET_MS, pool, &view, &err) != APR_SUCCESS) {
         fail_msg("view: %s", err.log != NULL ? err.log : "?");
     }
     return view;
@@ -158,7 +158,7 @@ static void expect_refused(world_t *world, const char *digest)
     mcp_err_t err;
 
     memset(&err, 0, sizeof(err));
-    assert_int_equal(mcp_view_get(world->child.views, digest, BUDGET_MS, world->pool, &view, &err),
+    assert_int_equal(mcp_view_get(world->child.views, digest, NULL, BUDGET_MS, world->pool, &view, &err),
                      MCP_STATUS_REFUSED);
     assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
     assert_int_equal(err.code, MCP_CODE_POLICY_UNAVAILABLE);
@@ -277,7 +277,9 @@ static void what_is_not_sound_is_no_view_and_is_not_kept(void **state)
         have(world, "{\"tool\":[]}"), have(world, "{\"tools\":{}}"), have(world, "[]"),
         have(world, "garbage"), chunk(world, "{\"def\":{}}"), chunk(world, "{\"name\":\"a__x\"}"),
         chunk(world, "{\"name\":\"a__x\",\"def\":[]}"), chunk(world, "{\"name\":1,\"def\":{}}"),
-        chunk(world, "1"), "0000000000000000000000000000000000000000000000000000000000000000"};
+        chunk(world, "1"), chunk(world, "{\"name\":\"a__x\",\"def\":{}}"),
+        chunk(world, "{\"name\":\"a__x\",\"def\":{\"name\":\"a__y\"}}"),
+        chunk(world, "{\"name\":\"a__x\",\"def\":{\"name\":7}}"), "0000000000000000000000000000000000000000000000000000000000000000"};
     const char *const bad_manifests[] = {have(world, "{}"), have(world, "{\"chunks\":{}}"),
                                          have(world, "{\"chunks\":[1]}"),
                                          have(world, "{\"chunks\":[{\"digest\":1}]}"),
@@ -322,6 +324,228 @@ static void a_blob_with_another_hash_is_none(void **state)
     assert_int_equal(get(world, digest, world->pool)->count, 1);
 }
 
+/* --- selections --------------------------------------------------------------------------- */
+
+/* A chunk of `count` tools, NAME00, NAME01, …; its digest. */
+static const char *many(world_t *world, const char *account, int count)
+{
+    const char *tools = "";
+    int i;
+
+    for (i = 0; i < count; i++) {
+        tools = apr_psprintf(world->pool,
+                             "%s%s{\"name\":\"%s__%02d\",\"def\":{\"name\":\"%s__%02d\"},\"class\":\"write\",\"op\":"
+                             "\"op%02d\"}",
+                             tools, i > 0 ? "," : "", account, i, account, i, i);
+    }
+    return chunk(world, tools);
+}
+
+/* A manifest of one chunk with these further members. */
+static const char *selecting(world_t *world, const char *digest, const char *members)
+{
+    return have(world, apr_psprintf(world->pool,
+                                    "{\"v\":1,\"control_prefix\":\"elaichi\",\"chunks\":[{\"digest\":\"%s\"%s}]}",
+                                    digest, members));
+}
+
+static const char *names_of(world_t *world, const mcp_view_t *view)
+{
+    const char *names = "";
+    int i;
+
+    for (i = 0; i < view->count; i++) {
+        names = apr_pstrcat(world->pool, names, i > 0 ? " " : "", view->tools[i].name, NULL);
+    }
+    return names;
+}
+
+static void a_selection_takes_the_tools_of_its_bits(void **state)
+{
+    static const struct {
+        int count;
+        const char *members;
+        const char *names;
+    } cases[] = {
+        {3, "", "a__00 a__01 a__02"},
+        {3, ",\"select\":\"07\"", "a__00 a__01 a__02"},
+        {3, ",\"select\":\"01\"", "a__00"},
+        {3, ",\"select\":\"04\",\"tools\":1", "a__02"},
+        {3, ",\"select\":\"00\",\"tools\":0", ""},
+        {8, ",\"select\":\"81\",\"tools\":2", "a__00 a__07"},
+        {9, ",\"select\":\"8001\"", "a__07 a__08"},
+        {17, ",\"select\":\"000001\"", "a__16"},
+        {17, ",\"select\":\"000000\"", ""},
+        {20, ",\"select\":\"ff000f\"",
+         "a__00 a__01 a__02 a__03 a__04 a__05 a__06 a__07 a__16 a__17 a__18 a__19"},
+        {20, ",\"select\":\"001000\"", "a__12"},
+        {0, ",\"select\":\"\"", ""}};
+    world_t *world = *state;
+    size_t i;
+
+    for (i = 0; i < COUNT(cases); i++) {
+        const mcp_view_t *view =
+            get(world, selecting(world, many(world, "a", cases[i].count), cases[i].members), world->pool);
+
+        assert_string_equal(names_of(world, view), cases[i].names);
+        assert_int_equal(strlen(view->joined), view->offsets[view->count]);
+    }
+}
+
+static void a_selection_that_does_not_fit_its_chunk_is_refused(void **state)
+{
+    static const struct {
+        int count;
+        const char *members;
+    } cases[] = {{3, ",\"select\":\"\""},       {3, ",\"select\":\"0\""},     {3, ",\"select\":\"0700\""},
+                 {3, ",\"select\":\"08\""},     {3, ",\"select\":\"87\""},    {8, ",\"select\":\"ff00\""},
+                 {9, ",\"select\":\"ff\""},     {9, ",\"select\":\"ff02\""},  {3, ",\"select\":\"0G\""},
+                 {12, ",\"select\":\"0F0f\""},  {3, ",\"select\":7"},         {3, ",\"select\":null"},
+                 {3, ",\"select\":[]"},         {3, ",\"select\":\" 7\""},    {0, ",\"select\":\"00\""},
+                 {3, ",\"select\":\"01\",\"tools\":2"}, {3, ",\"tools\":4"}, {3, ",\"tools\":\"3\""}};
+    world_t *world = *state;
+    size_t i;
+
+    for (i = 0; i < COUNT(cases); i++) {
+        expect_refused(world, selecting(world, many(world, "a", cases[i].count), cases[i].members));
+    }
+}
+
+static void views_of_different_selections_share_a_chunk(void **state)
+{
+    world_t *world = *state;
+    const char *digest = many(world, "a", 16);
+    int before;
+    int i;
+
+    assert_int_equal(get(world, selecting(world, digest, ""), world->pool)->count, 16);
+    before = blobs_asked(world);
+    for (i = 0; i < 16; i++) {
+        const mcp_view_t *view = get(
+            world,
+            selecting(world, digest,
+                      apr_psprintf(world->pool, ",\"select\":\"%02x%02x\"", 1u << i & 0xff, 1u << i >> 8)),
+            world->pool);
+
+        assert_int_equal(view->count, 1);
+        assert_string_equal(view->tools[0].op, apr_psprintf(world->pool, "op%02d", i));
+        assert_true(strlen(view->joined) < 32); /* nothing of the rest */
+    }
+    assert_int_equal(blobs_asked(world), before + 16); /* the manifests alone */
+}
+
+/* --- control-plane tools -------------------------------------------------------------------- */
+
+#define CONTROL(name, more) "{\"name\":\"" name "\",\"def\":{" more "},\"class\":\"read\",\"op\":\"" name "\"}"
+
+static const char *with_control(world_t *world, const char *chunks, const char *control, const char *members)
+{
+    return have(world, apr_psprintf(world->pool,
+                                    "{\"v\":1,\"control_prefix\":\"elaichi\",\"chunks\":[%s],\"control\":{\"digest\":"
+                                    "\"%s\"%s}}",
+                                    chunks, control, members));
+}
+
+static void control_plane_tools_get_prefix_and_name_and_are_sorted_among_the_others(void **state)
+{
+    world_t *world = *state;
+    const char *connected = apr_psprintf(world->pool, "{\"digest\":\"%s\"}",
+                                         chunk(world, TOOL("a__z") "," TOOL("zoo__get")));
+    const char *control = chunk(
+        world, CONTROL("members__list", "\"title\":\"M\",\"description\":\"d\"") "," CONTROL("whoami__get", ""));
+    const char *digest = with_control(world, connected, control, ",\"tools\":2");
+    const mcp_view_t *view = get(world, digest, world->pool);
+    const mcp_view_t *other = NULL;
+    const mcp_view_tool_t *tool;
+
+    assert_string_equal(names_of(world, view), "a__z elaichi__members__list elaichi__whoami__get zoo__get");
+    assert_string_equal(view->joined,
+                        DEF("a__z") ",{\"name\":\"elaichi__members__list\",\"title\":\"M\",\"description\":\"d\"},"
+                                    "{\"name\":\"elaichi__whoami__get\"}," DEF("zoo__get") ",");
+    assert_string_equal(view->old_joined,
+                        DEF_OLD("a__z") ",{\"name\":\"elaichi__members__list\",\"description\":\"d\"},"
+                                        "{\"name\":\"elaichi__whoami__get\"}," DEF_OLD("zoo__get") ",");
+    assert_non_null(strstr(view->whole, "{\"name\":\"elaichi__whoami__get\"}"));
+    tool = mcp_view_find(view, "elaichi__members__list");
+    assert_non_null(tool);
+    assert_int_equal(tool->is_control, 1);
+    assert_int_equal(tool->klass, MCP_CLASS_READ);
+    assert_string_equal(tool->op, "members__list");
+    tool = mcp_view_find(view, "zoo__get");
+    assert_non_null(tool);
+    assert_int_equal(tool->is_control, 0);
+    assert_null(mcp_view_find(view, "members__list"));
+    assert_null(mcp_view_find(view, "zoo"));
+    assert_null(mcp_view_find(view, ""));
+    /* the same digest under another endpoint's prefix, which moves them in the order */
+    assert_int_equal(mcp_view_get(world->child.views, digest, "a", BUDGET_MS, world->pool, &other, NULL),
+                     APR_SUCCESS);
+    assert_string_equal(names_of(world, other), "a__members__list a__whoami__get a__z zoo__get");
+    assert_string_not_equal(other->key, view->key);
+    assert_ptr_equal(get(world, digest, world->pool), view);
+    assert_non_null(strstr(other->joined, "{\"name\":\"a__whoami__get\"}"));
+    assert_null(strstr(other->joined, "elaichi"));
+}
+
+static void a_selection_of_control_plane_tools_is_one_too(void **state)
+{
+    world_t *world = *state;
+    const char *control = chunk(world, CONTROL("a__get", "") "," CONTROL("b__get", "") "," CONTROL("c__get", ""));
+
+    assert_string_equal(names_of(world, get(world, with_control(world, "", control, ",\"select\":\"05\""),
+                                            world->pool)),
+                        "elaichi__a__get elaichi__c__get");
+    assert_int_equal(get(world, with_control(world, "", control, ",\"select\":\"00\""), world->pool)->count, 0);
+    expect_refused(world, with_control(world, "", control, ",\"select\":\"08\""));
+}
+
+static void control_plane_tools_that_could_break_the_list_are_refused(void **state)
+{
+    world_t *world = *state;
+    const char *const controls[] = {
+        chunk(world, TOOL("whoami__get")), /* a name of its own: it would stand there twice */
+        chunk(world, CONTROL("a\\\"b", "")),
+        chunk(world, CONTROL("", "") "," CONTROL("a b", "")),
+        chunk(world, CONTROL("a_name_that_is_longer_than_any_tool_may_have_with_its_prefix_before", ""))};
+    const char *good = chunk(world, CONTROL("whoami__get", ""));
+    const mcp_view_t *view = NULL;
+    size_t i;
+
+    for (i = 0; i < COUNT(controls); i++) {
+        expect_refused(world, with_control(world, "", controls[i], ""));
+    }
+    expect_refused(world, have(world, apr_psprintf(world->pool, "{\"chunks\":[],\"control\":{\"digest\":\"%s\"}}",
+                                                   good)));
+    expect_refused(world, have(world, apr_psprintf(world->pool,
+                                                   "{\"control_prefix\":\"no label\",\"chunks\":[],\"control\":{"
+                                                   "\"digest\":\"%s\"}}",
+                                                   good)));
+    expect_refused(world, have(world, "{\"control_prefix\":\"e\",\"chunks\":[],\"control\":{}}"));
+    expect_refused(world, have(world, "{\"control_prefix\":\"e\",\"chunks\":[],\"control\":7}"));
+    /* an endpoint's own prefix needs none of the manifest */
+    assert_int_equal(mcp_view_get(world->child.views,
+                                  have(world, apr_psprintf(world->pool,
+                                                           "{\"v\":2,\"chunks\":[],\"control\":{\"digest\":\"%s\"}}",
+                                                           good)),
+                                  "gate", BUDGET_MS, world->pool, &view, NULL),
+                     APR_SUCCESS);
+    assert_string_equal(names_of(world, view), "gate__whoami__get");
+}
+
+static void pins_are_kept(void **state)
+{
+    world_t *world = *state;
+    const mcp_view_t *view = get(
+        world, manifest(world, chunk(world, TOOL("a__x") ",{\"name\":\"a__y\",\"def\":{\"name\":\"a__y\"},\"pin\":true}"),
+                        NULL),
+        world->pool);
+
+    assert_int_equal(mcp_view_find(view, "a__x")->is_pinned, 0);
+    assert_int_equal(mcp_view_find(view, "a__y")->is_pinned, 1);
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
 static peer_question_t late;
 static int idle_rounds;
 
@@ -357,7 +581,7 @@ static void many_chunks_share_one_budget(void **state)
 
     for (i = 0; i < 12; i++) {
         const char *digest =
-            chunk(world, apr_psprintf(world->pool, "{\"name\":\"c%d__x\",\"def\":{}}", i));
+            chunk(world, apr_psprintf(world->pool, "{\"name\":\"c%d__x\",\"def\":{\"name\":\"c%d__x\"}}", i, i));
 
         entries = apr_pstrcat(world->pool, entries, i > 0 ? "," : "", "{\"digest\":\"", digest, "\"}",
                               NULL);
@@ -368,7 +592,7 @@ static void many_chunks_share_one_budget(void **state)
     world->peer->on_idle = serve_when_idle;
     (void)pthread_mutex_unlock(&world->peer->mutex);
     from = peer_now_ms();
-    assert_int_equal(mcp_view_get(world->child.views, world->view, 500, world->pool, &view, NULL),
+    assert_int_equal(mcp_view_get(world->child.views, world->view, NULL, 500, world->pool, &view, NULL),
                      MCP_STATUS_REFUSED);
     assert_in_range(peer_now_ms() - from, 0, 500 + 3000);
     assert_null(view);
@@ -519,6 +743,10 @@ static void a_cursor_is_of_one_view_and_one_grant(void **state)
     assert_int_equal(err.fail, MCP_FAIL_PARAMS);
     assert_null(list(world, &era, number, &err));
     assert_int_equal(err.fail, MCP_FAIL_PARAMS);
+    world->terms.control_prefix = "other"; /* an endpoint whose list may have another order */
+    assert_null(list(world, &era, cursor, &err));
+    assert_int_equal(err.fail, MCP_FAIL_PARAMS);
+    world->terms.control_prefix = NULL;
     world->view = manifest(world, chunk(world, TOOL("z__1") "," TOOL("z__2") "," TOOL("z__3")), NULL);
     assert_null(list(world, &era, cursor, &err)); /* the list has changed: start again */
     assert_int_equal(err.fail, MCP_FAIL_PARAMS);
@@ -559,7 +787,7 @@ static void an_operation_is_compiled_once(void **state)
     json_decref(bad);
 }
 
-static void an_operation_or_guard_that_is_not_sound_is_none(void **state)
+static void a_part_of_a_plan_that_is_not_sound_is_none(void **state)
 {
     static const char *const operations[] = {
         "{}",
@@ -571,11 +799,15 @@ static void an_operation_or_guard_that_is_not_sound_is_none(void **state)
     static const char *const guards[] = {
         "{}", "{\"operations\":1}",
         "{\"connector\":\"c\",\"operations\":[{\"id\":\"x\"}]}",
-        ("{\"connector\":\"c\",\"operations\":[{\"id\":\"x\",\"method\":\"GET\",\"path\":\"/\",\"query\":[],"
-         "\"verdict\":\"perhaps\"}]}")};
+        "{\"connector\":\"c\",\"operations\":[{\"id\":\"x\",\"method\":\"GET\",\"path\":7,\"query\":[]}]}"};
+    static const char *const schemas[] = {"{}", "{\"schema\":7}", "{\"schema\":{\"type\":\"no such type\"}}",
+                                          "{\"schema\":{\"$ref\":\"https://elsewhere.example/s\"}}", "[]"};
+    static const char *const verdicts[] = {"aab ", "aA", "allow", "\xc3\xa4", "a\n"};
     world_t *world = *state;
     const mcp_operation_t *operation = NULL;
     const mcp_guard_t *guard = NULL;
+    const mcp_advertised_t *schema = NULL;
+    const char *verdict = NULL;
     mcp_err_t err;
     size_t i;
 
@@ -594,27 +826,92 @@ static void an_operation_or_guard_that_is_not_sound_is_none(void **state)
         }
         assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
     }
+    for (i = 0; i < COUNT(schemas); i++) {
+        memset(&err, 0, sizeof(err));
+        assert_int_equal(mcp_view_schema(world->child.views, have(world, schemas[i]), BUDGET_MS, world->pool,
+                                         &schema, &err),
+                         MCP_STATUS_REFUSED);
+        assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
+    }
+    for (i = 0; i < COUNT(verdicts); i++) {
+        memset(&err, 0, sizeof(err));
+        assert_int_equal(mcp_view_verdicts(world->child.views, have(world, verdicts[i]), BUDGET_MS,
+                                           world->pool, &verdict, &err),
+                         MCP_STATUS_REFUSED);
+        assert_int_equal(err.fail, MCP_FAIL_UNAVAILABLE);
+    }
     assert_null(operation);
     assert_null(guard);
+    assert_null(schema);
+    assert_null(verdict);
 }
 
-static void a_guard_judges(void **state)
+static apr_status_t judge(world_t *world, const mcp_guard_t *guard, const char *verdicts, const char *url)
+{
+    return mcp_urlguard_check(guard, verdicts, "https://a.example", "GET", "get", url, world->pool, NULL);
+}
+
+static void one_guard_judges_for_callers_of_different_verdicts(void **state)
 {
     world_t *world = *state;
     const mcp_guard_t *guard = NULL;
+    const char *restricted = NULL;
+    const char *free_hand = NULL;
+    const char *foreign = NULL;
     const char *digest =
         have(world, "{\"connector\":\"c\",\"operations\":[{\"id\":\"get\",\"method\":\"GET\",\"path\":\"/items/"
-                    "{id}\",\"query\":[],\"verdict\":\"allow\"},{\"id\":\"admin\",\"method\":\"GET\",\"path\":"
-                    "\"/items/admin\",\"query\":[],\"verdict\":\"deny\"}]}");
+                    "{id}\",\"query\":[]},{\"id\":\"admin\",\"method\":\"GET\",\"path\":"
+                    "\"/items/admin\",\"query\":[]}]}");
 
     assert_int_equal(mcp_view_guard(world->child.views, digest, BUDGET_MS, world->pool, &guard, NULL),
                      APR_SUCCESS);
-    assert_int_equal(mcp_urlguard_check(guard, "https://a.example", "GET", "get",
-                                        "https://a.example/items/7", world->pool, NULL),
+    assert_int_equal(mcp_view_verdicts(world->child.views, have(world, "ad"), BUDGET_MS, world->pool,
+                                       &restricted, NULL),
                      APR_SUCCESS);
-    assert_int_not_equal(mcp_urlguard_check(guard, "https://a.example", "GET", "get",
-                                            "https://a.example/items/admin", world->pool, NULL),
-                         APR_SUCCESS);
+    assert_int_equal(mcp_view_verdicts(world->child.views, have(world, "aa"), BUDGET_MS, world->pool,
+                                       &free_hand, NULL),
+                     APR_SUCCESS);
+    assert_int_equal(mcp_view_verdicts(world->child.views, have(world, "aaa"), BUDGET_MS, world->pool,
+                                       &foreign, NULL),
+                     APR_SUCCESS);
+    assert_string_equal(restricted, "ad");
+    assert_int_equal(judge(world, guard, restricted, "https://a.example/items/7"), APR_SUCCESS);
+    assert_int_not_equal(judge(world, guard, restricted, "https://a.example/items/admin"), APR_SUCCESS);
+    assert_int_equal(judge(world, guard, free_hand, "https://a.example/items/admin"), APR_SUCCESS);
+    assert_int_not_equal(judge(world, guard, foreign, "https://a.example/items/7"), APR_SUCCESS);
+}
+
+static void verdicts_and_schemas_are_fetched_once(void **state)
+{
+    world_t *world = *state;
+    const char *digest = have(world, "adbadb");
+    const char *advertised =
+        have(world, "{\"schema\":{\"type\":\"object\",\"required\":[\"id\"],\"additionalProperties\":false,"
+                    "\"properties\":{\"id\":{}}}}");
+    const mcp_advertised_t *schema = NULL;
+    const mcp_advertised_t *again = NULL;
+    const char *first = NULL;
+    const char *second = NULL;
+    json_t *good = json_pack("{s:s}", "id", "x");
+    json_t *bad = json_pack("{s:s,s:s}", "id", "x", "more", "y");
+
+    assert_int_equal(mcp_view_verdicts(world->child.views, digest, BUDGET_MS, world->pool, &first, NULL),
+                     APR_SUCCESS);
+    assert_int_equal(mcp_view_verdicts(world->child.views, digest, BUDGET_MS, world->pool, &second, NULL),
+                     APR_SUCCESS);
+    assert_ptr_equal(first, second);
+    assert_int_equal(blobs_asked(world), 1);
+    assert_int_equal(mcp_view_schema(world->child.views, advertised, BUDGET_MS, world->pool, &schema, NULL),
+                     APR_SUCCESS);
+    assert_int_equal(mcp_view_schema(world->child.views, advertised, BUDGET_MS, world->pool, &again, NULL),
+                     APR_SUCCESS);
+    assert_ptr_equal(schema, again);
+    assert_int_equal(blobs_asked(world), 2);
+    assert_non_null(json_object_get(schema->schema, "properties"));
+    assert_int_equal(mcp_schema_validate(schema->compiled, good, NULL), MCP_OK);
+    assert_int_not_equal(mcp_schema_validate(schema->compiled, bad, NULL), MCP_OK);
+    json_decref(good);
+    json_decref(bad);
 }
 
 static void a_grant_is_remembered_by_the_whole_hash(void **state)
@@ -667,7 +964,8 @@ static void *read_views(void *baton)
         const mcp_view_t *view = NULL;
 
         apr_pool_clear(pool);
-        if (mcp_view_get(reader->world->child.views, reader->digests[i % 4], 60000, pool, &view, NULL) !=
+        if (mcp_view_get(reader->world->child.views, reader->digests[i % 4], i % 3 == 0 ? "other" : NULL, 60000, pool,
+                         &view, NULL) !=
                 APR_SUCCESS ||
             view->count != 9 || strlen(view->joined) != view->offsets[9]) {
             reader->failed++;
@@ -720,14 +1018,26 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_view_larger_than_one_part_comes_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_not_sound_is_no_view_and_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_blob_with_another_hash_is_none, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_selection_takes_the_tools_of_its_bits, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_selection_that_does_not_fit_its_chunk_is_refused, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(views_of_different_selections_share_a_chunk, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            control_plane_tools_get_prefix_and_name_and_are_sorted_among_the_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_selection_of_control_plane_tools_is_one_too, setup, teardown),
+        cmocka_unit_test_setup_teardown(control_plane_tools_that_could_break_the_list_are_refused, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(pins_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(many_chunks_share_one_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(pages_are_slices_that_make_the_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(an_empty_list_is_a_list, setup, teardown),
         cmocka_unit_test_setup_teardown(a_cursor_is_of_one_view_and_one_grant, setup, teardown),
         cmocka_unit_test_setup_teardown(an_operation_is_compiled_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_operation_or_guard_that_is_not_sound_is_none, setup,
+        cmocka_unit_test_setup_teardown(a_part_of_a_plan_that_is_not_sound_is_none, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(a_guard_judges, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_guard_judges_for_callers_of_different_verdicts, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(verdicts_and_schemas_are_fetched_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_grant_is_remembered_by_the_whole_hash, setup, teardown),
         cmocka_unit_test_setup_teardown(threads_read_views_that_push_each_other_out, setup, teardown)};
 

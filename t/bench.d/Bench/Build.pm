@@ -38,7 +38,7 @@ sub make_one {
         map { "--exclude=$_" } @left_out);
     run('autogen.sh', $copy, './autogen.sh') if !-x "$copy/configure";
     run('configure', $built, "$copy/configure", '--disable-tests', 'CFLAGS=-O2 -g') if !-e "$built/config.status";
-    run('make', $built, 'make', '-j' . cores(), qw(libcore.la mod_mcp.la policyd/policyd policyd/policyctl));
+    run('make', $built, 'make', '-j' . cores(), qw(libcore.la libpolicyd.la mod_mcp.la policyd/policyd policyd/policyctl));
     return $built;
 }
 
@@ -52,18 +52,22 @@ sub settle {
     return $flags;
 }
 
-# The driver of the link, beside the libraries that it is made of.
-sub link_bench {
-    my ($into) = @_;
+# A program of t/bench.d, with these static libraries of the build.
+sub program {
+    my ($into, $name, @archives) = @_;
     my $source = MCP::Build::source();
     my $dir = MCP::Build::dir();
-    my @libraries = qw(apr-util-1 apr-1 jansson libzmq libcurl libsodium libpcre2-8);
+    my @libraries = qw(apr-util-1 apr-1 jansson libzmq libcurl libsodium libpcre2-8 sqlite3);
     my @flags = split ' ', run('pkg-config', '/', 'pkg-config', '--cflags', '--libs', @libraries);
     my @system = map { /^-I(.*)/ ? ('-isystem', $1) : () } @flags;
-    run('building link_bench', '/', MCP::Build::config('CC'), qw(-std=gnu11 -O2 -D_GNU_SOURCE), "-I$source", @system,
-        (grep { !/^-[IlL]/ } @flags), '-o', $into, "$source/t/bench.d/link_bench.c", "$dir/.libs/libcore.a",
-        "$dir/.libs/libproto.a", (grep { /^-[lL]/ } @flags), qw(-lpthread -lm));
+    run("building $name", '/', MCP::Build::config('CC'), qw(-std=gnu11 -O2 -D_GNU_SOURCE), "-I$source", @system,
+        (grep { !/^-[IlL]/ } @flags), '-o', $into, "$source/t/bench.d/$name.c",
+        (map { "$dir/.libs/$_.a" } @archives), (grep { /^-[lL]/ } @flags), qw(-lpthread -lm));
     return $into;
 }
+
+# The driver of the link, and the filler of a store.
+sub link_bench { return program($_[0], 'link_bench', qw(libcore libproto)) }
+sub fill_store { return program($_[0], 'fill_store', qw(libpolicyd libproto)) }
 
 1;

@@ -5,6 +5,7 @@ package Bench::Meter;
 use strict;
 use warnings;
 use POSIX ();
+use Time::HiRes ();
 use MCP::Json;
 use MCP::Policyd;
 use MCP::Root;
@@ -63,6 +64,9 @@ sub cpu_us {
     }
     return $sum * 1e6 / $ticks;
 }
+
+# Seconds of the monotonic clock.
+sub now_s { return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC()) }
 
 # Of the whole machine: microseconds used by programs, and by anything or left idle.
 sub machine_us {

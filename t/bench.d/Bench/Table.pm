@@ -65,6 +65,24 @@ sub text {
         map { [$_->[1], map { grouped($_) } @{ $link->{ $_->[0] } }{qw(per_second p50_us p99_us policyd_us)}] }
             (['resolve', 'resolve'], ['call', 'call.begin and call.end (times of the pair)'])
     ) if %$link;
+    my $policy = $result->{policy};
+    if ($policy) {
+        my $size = $policy->{size};
+        $text .= table(
+            [
+                sprintf('policy: %s members, %s roles, %s rule items, %s operations',
+                    map { grouped($_) } @{$size}{qw(members roles items)}, $size->{connectors} * $size->{operations}),
+                ''
+            ],
+            ['resolve, a view made for the first time: p50 us', grouped($policy->{cold_p50_us})],
+            ['resolve, a view that is there: p50 us', grouped($policy->{warm_p50_us})],
+            ['the same of an empty policyd: p50 us', grouped($policy->{empty_p50_us})],
+            ['ratio (goal: at most 1.3)', sprintf('%.2f', $policy->{ratio})],
+            ['one rule written, from begin to effect: us', grouped($policy->{rule_us})],
+            ['start with it: s', sprintf('%.1f', $policy->{start_s})],
+            map { ["policyd $_, MiB", mib($policy->{kib}{$_})] } qw(empty loaded used)
+        );
+    }
     $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
     my @stops = @{ $result->{memory} };
     return $text . busy($result) if !@stops;

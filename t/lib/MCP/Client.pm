@@ -279,6 +279,9 @@ sub legacy {
 # Names of the tools that a list answers.
 sub names { return map { $_->{name} } @{ $_[0]{json}{result}{tools} || [] } }
 
+# The same without the operations of the control plane.
+sub connected { return grep { !/^elaichi__/ } names($_[0]) }
+
 # The text of a call's answer; what went wrong otherwise, for messages of tests.
 sub text {
     my ($answer) = @_;

@@ -1,0 +1,242 @@
+/* Making of the control chunk, and selecting from it: see pd_control.h. */
+#include "pd_control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../proto/mcp_body.h"
+#include "../proto/mcp_hash.h"
+#include "../proto/mcp_kind_text.h"
+#include "pd_ops.h"
+
+#define MAX_TOOLS (PD_CONTROL_BITS * 8)
+#define CREDENTIAL "credential"
+
+typedef struct control_tool {
+    const pd_op_t *op;
+    const char *name;
+    json_t *def; /* without `name` */
+} control_tool_t;
+
+/* Made by pd_control_make before threads, read only afterwards. */
+static struct {
+    control_tool_t tools[MAX_TOOLS];
+    int count;
+    const char *bytes;
+    size_t byte_count;
+    char digest[MCP_DIGEST_HEX + 1];
+} control;
+
+static apr_status_t forget(void *unused)
+{
+    int i;
+
+    (void)unused;
+    for (i = 0; i < control.count; i++) {
+        json_decref(control.tools[i].def);
+    }
+    memset(&control, 0, sizeof(control));
+    return APR_SUCCESS;
+}
+
+/* --- definitions ----------------------------------------------------------------- */
+
+/* The hints that follow from a row: what it does is in its class, and a method that is safe to repeat is so here too. */
+static json_t *annotations(const pd_op_t *op)
+{
+    int is_read = op->klass == MCP_CLASS_READ;
+    int is_idempotent =
+        is_read || strcmp(op->rest_method, "PUT") == 0 || strcmp(op->rest_method, "DELETE") == 0;
+
+    return json_pack("{s:b,s:b,s:b,s:b}", "readOnlyHint", is_read, "destructiveHint",
+                     op->klass == MCP_CLASS_DESTRUCTIVE, "idempotentHint", is_idempotent,
+                     "openWorldHint", 0);
+}
+
+/* Takes a property out of an object schema, and its name out of `required`. */
+static void take_out(json_t *schema, const char *name)
+{
+    json_t *required = json_object_get(schema, "required");
+    size_t i = json_array_size(required);
+
+    (void)json_object_del(json_object_get(schema, "properties"), name); /* absent is fine */
+    while (i-- > 0) {
+        const char *each = json_string_value(json_array_get(required, i));
+
+        if (each != NULL && strcmp(each, name) == 0) {
+            (void)json_array_remove(required, i); /* i is inside */
+        }
+    }
+}
+
+/* A schema as it is validated, without what says nothing: a list of no required names. */
+static json_t *input_schema(const pd_op_t *op, const json_t *described)
+{
+    json_t *schema = json_deep_copy(json_object_get(described, "schema"));
+
+    if (op->secret == PD_SECRET_WITH_CREDENTIAL) {
+        take_out(schema, CREDENTIAL);
+    }
+    if (json_array_size(json_object_get(schema, "required")) == 0) {
+        (void)json_object_del(schema, "required"); /* absent is fine */
+    }
+    return schema;
+}
+
+static json_t *definition(const pd_op_t *op, const json_t *described)
+{
+    return json_pack("{s:s,s:s,s:o,s:o}", "title", op->title, "description", op->description,
+                     "inputSchema", input_schema(op, described), "annotations", annotations(op));
+}
+
+/* --- the chunk --------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const control_tool_t *)a)->name, ((const control_tool_t *)b)->name);
+}
+
+/* One row of the registry's description. */
+static pd_status_t add_row(const json_t *described, apr_pool_t *pool)
+{
+    const char *name = mcp_json_str(described, "name");
+    const pd_op_t *op = pd_ops_find(name);
+    control_tool_t *tool = &control.tools[control.count];
+
+    if (op == NULL) {
+        return PD_E_INTERNAL;
+    }
+    if (op->secret == PD_SECRET_ALWAYS) {
+        return PD_OK;
+    }
+    if (control.count >= MAX_TOOLS) {
+        return PD_E_FULL;
+    }
+    tool->op = op;
+    tool->name = apr_pstrdup(pool, name);
+    tool->def = definition(op, described);
+    if (tool->def == NULL) {
+        return PD_E_NOMEM;
+    }
+    control.count++;
+    return PD_OK;
+}
+
+static pd_status_t add_rows(apr_pool_t *pool)
+{
+    json_t *rows = pd_ops_describe();
+    pd_status_t status = rows != NULL ? PD_OK : PD_E_NOMEM;
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        status = add_row(row, pool);
+        if (status != PD_OK) {
+            break;
+        }
+    }
+    json_decref(rows);
+    return status;
+}
+
+static pd_status_t serialise(apr_pool_t *pool)
+{
+    json_t *tools = json_array();
+    json_t *chunk;
+    char *text;
+    int failed = 0;
+    int i;
+
+    for (i = 0; i < control.count; i++) {
+        const control_tool_t *tool = &control.tools[i];
+
+        failed |= json_array_append_new(
+            tools, json_pack("{s:s,s:O,s:s,s:s}", "name", tool->name, "def", tool->def, "class",
+                             mcp_class_text(tool->op->klass), "op", tool->name));
+    }
+    chunk = json_pack("{s:o}", "tools", tools);
+    text = failed == 0 && chunk != NULL ? mcp_json_text(chunk, &control.byte_count) : NULL;
+    json_decref(chunk);
+    if (text == NULL) {
+        return PD_E_NOMEM;
+    }
+    control.bytes = apr_pstrmemdup(pool, text, control.byte_count);
+    free(text);
+    mcp_digest_hex(control.bytes, control.byte_count, control.digest);
+    return PD_OK;
+}
+
+pd_status_t pd_control_make(apr_pool_t *pool)
+{
+    pd_status_t status;
+
+    (void)forget(NULL);
+    apr_pool_cleanup_register(pool, NULL, forget, apr_pool_cleanup_null);
+    status = add_rows(pool);
+    if (status == PD_OK) {
+        qsort(control.tools, (size_t)control.count, sizeof(control.tools[0]), by_name);
+        status = serialise(pool);
+    }
+    if (status != PD_OK) {
+        (void)forget(NULL);
+    }
+    return status;
+}
+
+const char *pd_control_digest(void)
+{
+    return control.digest;
+}
+
+const char *pd_control_bytes(size_t *count)
+{
+    *count = control.byte_count;
+    return control.bytes;
+}
+
+int pd_control_count(void)
+{
+    return control.count;
+}
+
+/* --- whose ------------------------------------------------------------------------- */
+
+static int is_his(const pd_actor_t *actor, const pd_op_t *op)
+{
+    unsigned needed = mcp_scope_of_class(op->klass);
+
+    return (mcp_scope_close(actor->scopes) & needed) == needed &&
+           (op->permission == NULL || pd_actor_may(actor, op->permission));
+}
+
+int pd_control_select(const pd_actor_t *actor, unsigned char *bits)
+{
+    int may_execute = pd_actor_may(actor, "tool:execute");
+    int selected = 0;
+    int i;
+
+    memset(bits, 0, PD_CONTROL_BITS);
+    for (i = 0; may_execute && i < control.count; i++) {
+        if (is_his(actor, control.tools[i].op)) {
+            bits[i >> 3] = (unsigned char)(bits[i >> 3] | (1u << (i & 7)));
+            selected++;
+        }
+    }
+    return selected;
+}
+
+pd_status_t pd_control_definition(const pd_actor_t *actor, const char *name, json_t **ret)
+{
+    const control_tool_t wanted = {NULL, name, NULL};
+    const control_tool_t *tool = bsearch(&wanted, control.tools, (size_t)control.count,
+                                         sizeof(control.tools[0]), by_name);
+
+    if (tool == NULL || !pd_actor_may(actor, "tool:execute") || !is_his(actor, tool->op)) {
+        return PD_E_NOT_FOUND;
+    }
+    *ret = json_deep_copy(tool->def);
+    return *ret != NULL ? PD_OK : PD_E_NOMEM;
+}
