@@ -1,4 +1,5 @@
-/* Policy as a document: what the engine (op_policy.c) and the sections (op_policy_sections.c) share.  All of it runs inside one unit, on
+/* Policy as a document: what export (op_policy.c), apply (op_policy_apply.c) and the sections
+ * (op_policy_sections.c) share.  All of it runs inside one unit, on
  * the thread of its lane. */
 #ifndef PD_OP_POLICY_PRIVATE_H
 #define PD_OP_POLICY_PRIVATE_H
@@ -57,6 +58,17 @@ typedef struct pd_section {
 
 /* In the order in which they are written; `name` NULL ends them. */
 extern const pd_section_t pd_sections[];
+
+/* --- op_policy.c: what there is --------------------------------------------------- */
+
+/* The section's objects as an array of pd_holding_t, in the order of documents. */
+pd_status_t pd_paper_list(pd_paper_t *paper, const pd_section_t *section,
+                          apr_array_header_t **ret);
+/* The file of a held object; new reference. */
+pd_status_t pd_paper_file(pd_paper_t *paper, const pd_section_t *section, const pd_holding_t *held,
+                          json_t **ret);
+/* PD_OK when the actor holds the permission (NULL: none is needed), else fault PERMISSION_DENIED naming it and the section. */
+pd_status_t pd_paper_permission(pd_op_call_t *call, const char *permission, const char *section);
 
 /* --- op_policy_forms.c: what several sections are made of ------------------------ */
 

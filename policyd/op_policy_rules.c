@@ -136,9 +136,9 @@ static json_t *pins_json(apr_array_header_t *pins)
         const item_t *pin = &APR_ARRAY_IDX(pins, i, item_t);
 
         if (i == 0 || by_place(pin, &APR_ARRAY_IDX(pins, i - 1, item_t)) != 0) {
-            failed = json_array_append_new(made, json_pack("{s:s, s:s*}", "connector",
-                                                           pin->connector, "operation",
-                                                           pin->operation)) != 0;
+            failed =
+                json_array_append_new(made, json_pack("{s:s, s:s*}", "connector", pin->connector,
+                                                      "operation", pin->operation)) != 0;
         }
     }
     if (failed) {
@@ -295,10 +295,9 @@ pd_status_t pd_paper_rule_canonical(pd_paper_t *paper, const json_t *given, json
         }
     }
     status = to_form(paper, given, ret);
-    return status != PD_E_CORRUPT
-               ? status
-               : pd_fault(fault, MCP_CODE_INVALID_REQUEST, NULL,
-                          "target names neither one role nor one member");
+    return status != PD_E_CORRUPT ? status
+                                  : pd_fault(fault, MCP_CODE_INVALID_REQUEST, NULL,
+                                             "target names neither one role nor one member");
 }
 
 /* --- identity and comparison ----------------------------------------------------- */
@@ -306,8 +305,8 @@ pd_status_t pd_paper_rule_canonical(pd_paper_t *paper, const json_t *given, json
 /* Effect, target and items without pins, as text; for free(). */
 static char *content(const json_t *file)
 {
-    json_t *bare = json_pack("[O, O, []]", json_object_get(file, "effect"),
-                             json_object_get(file, "target"));
+    json_t *bare =
+        json_pack("[O, O, []]", json_object_get(file, "effect"), json_object_get(file, "target"));
     json_t *items = json_array_get(bare, 2);
     const json_t *item;
     char *text = NULL;

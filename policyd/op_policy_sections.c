@@ -133,8 +133,8 @@ static pd_status_t connection_form(pd_paper_t *paper, const json_t *from, json_t
 {
     const json_t *variables = json_object_get(from, "variables");
     const char *connector = mcp_json_str(from, "connector");
-    pd_status_t status = connector != NULL ? pd_paper_slug(paper, connector, &connector)
-                                           : PD_E_CORRUPT;
+    pd_status_t status =
+        connector != NULL ? pd_paper_slug(paper, connector, &connector) : PD_E_CORRUPT;
 
     if (status != PD_OK) {
         return status;
@@ -258,10 +258,10 @@ static json_t *recipe_arguments(const json_t *from)
 
     json_array_foreach(from, i, one)
     {
-        json_t *argument = json_pack("{s:o*, s:s, s:o*}", "description",
-                                     text_said(one, "description"), "name",
-                                     mcp_json_str(one, "name"), "required",
-                                     mcp_json_bool(one, "required") ? json_true() : NULL);
+        json_t *argument =
+            json_pack("{s:o*, s:s, s:o*}", "description", text_said(one, "description"), "name",
+                      mcp_json_str(one, "name"), "required",
+                      mcp_json_bool(one, "required") ? json_true() : NULL);
 
         if (json_array_append_new(form, argument) != 0) {
             json_decref(form);

@@ -178,8 +178,8 @@ static pd_status_t entries_form(pd_paper_t *paper, const char *toolbox, const js
 static json_t *toolbox_json(const json_t *from, json_t *entries, json_t *members)
 {
     json_t *roles = pd_paper_set(json_object_get(from, "roles"));
-    json_t *made = json_pack("{s:o*, s:o}", "description", said(from, "description"), "entries",
-                             entries);
+    json_t *made =
+        json_pack("{s:o*, s:o}", "description", said(from, "description"), "entries", entries);
     int failed = made == NULL || roles == NULL;
 
     if (json_array_size(members) > 0) {
@@ -204,9 +204,9 @@ static pd_status_t to_form(pd_paper_t *paper, const json_t *from, json_t **ret)
     const char *name = mcp_json_str(from, "name");
     json_t *entries = NULL;
     json_t *members = NULL;
-    pd_status_t status =
-        name != NULL ? entries_form(paper, name, json_object_get(from, "entries"), &entries)
-                     : PD_E_CORRUPT;
+    pd_status_t status = name != NULL
+                             ? entries_form(paper, name, json_object_get(from, "entries"), &entries)
+                             : PD_E_CORRUPT;
 
     if (status == PD_OK) {
         status = member_set(paper, json_object_get(from, "members"), &members);

@@ -14,21 +14,21 @@
 
 #include "../proto/mcp_body.h"
 
-#define MAX_PATH   4096
-#define MAX_FILES  10000
-#define FILE_VERSION    1
+#define MAX_PATH 4096
+#define MAX_FILES 10000
+#define FILE_VERSION 1
 #define CONNECTORS "connectors"
-#define OF_ONE     "connector-" /* begins the name of a file that holds one connector */
-#define SUFFIX     ".json"
+#define OF_ONE "connector-" /* begins the name of a file that holds one connector */
+#define SUFFIX ".json"
 
 /* Which members make an object of a section this one. Without the first of them, its content does. */
 static const struct {
     const char *section;
     const char *members[2];
 } identities[] = {
-    {"roles", {"name", NULL}},         {CONNECTORS, {"slug", NULL}},
-    {"connections", {"label", NULL}},  {"settings", {"key", "client"}},
-    {"recipes", {"name", NULL}},       {"toolboxes", {"name", NULL}},
+    {"roles", {"name", NULL}},        {CONNECTORS, {"slug", NULL}},
+    {"connections", {"label", NULL}}, {"settings", {"key", "client"}},
+    {"recipes", {"name", NULL}},      {"toolboxes", {"name", NULL}},
     {"restrictions", {"name", NULL}},
 };
 
@@ -166,8 +166,9 @@ static int note_place(joining_t *joining, const char *section, const json_t *obj
     int failed = before != NULL && strcmp(before, joining->file) != 0;
 
     if (failed) {
-        (void)snprintf(joining->why, joining->size, "%.160s and %.160s hold the same object of %.40s",
-                       before, joining->file, section);
+        (void)snprintf(joining->why, joining->size,
+                       "%.160s and %.160s hold the same object of %.40s", before, joining->file,
+                       section);
     } else if (identity != NULL) {
         failed = json_object_set_new(joining->places, identity, json_string(joining->file));
     }
@@ -256,7 +257,7 @@ static json_t *read_directory(const char *directory, char *why, size_t size)
 json_t *ctl_files_read(const char *path, char *why, size_t size)
 {
     return strcmp(path, "-") != 0 && ctl_files_is_directory(path) ? read_directory(path, why, size)
-                                                                   : ctl_args_file(path, why, size);
+                                                                  : ctl_args_file(path, why, size);
 }
 
 /* --- writing --------------------------------------------------------------- */
@@ -332,9 +333,9 @@ static json_t *split(const json_t *document, char *why, size_t size)
 
             (void)snprintf(name, sizeof name, OF_ONE "%.64s" SUFFIX, mcp_json_str(one, "slug"));
             if (!is_slug(mcp_json_str(one, "slug")) ||
-                json_object_set_new(files, name,
-                                    json_pack("{s:i, s:[O]}", "version", FILE_VERSION, CONNECTORS, one)) !=
-                    0) {
+                json_object_set_new(
+                    files, name,
+                    json_pack("{s:i, s:[O]}", "version", FILE_VERSION, CONNECTORS, one)) != 0) {
                 json_decref(files);
                 (void)snprintf(why, size, "policyd answers a connector without a sound slug");
                 return NULL;
@@ -346,10 +347,11 @@ static json_t *split(const json_t *document, char *why, size_t size)
             return NULL;
         }
         (void)snprintf(name, sizeof name, "%.64s" SUFFIX, section);
-        if (json_object_set_new(files, name,
-                                is_connectors ? json_pack("{s:i, s:[]}", "version", FILE_VERSION, section)
-                                              : json_pack("{s:i, s:O}", "version", FILE_VERSION, section,
-                                                          list)) != 0) {
+        if (json_object_set_new(
+                files, name,
+                is_connectors
+                    ? json_pack("{s:i, s:[]}", "version", FILE_VERSION, section)
+                    : json_pack("{s:i, s:O}", "version", FILE_VERSION, section, list)) != 0) {
             json_decref(files);
             (void)snprintf(why, size, "out of memory");
             return NULL;

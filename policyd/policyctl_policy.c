@@ -22,13 +22,13 @@ typedef struct options {
 typedef struct flag {
     const char *command;
     const char *name;
-    const char *other; /* another spelling, or NULL */
+    const char *other;  /* another spelling, or NULL */
     size_t text, truth; /* offset + 1 in options_t of what it sets; 0: not that */
     const char *value;
     const char *help;
 } flag_t;
 
-#define TEXT(member)  offsetof(options_t, member) + 1, 0
+#define TEXT(member) offsetof(options_t, member) + 1, 0
 #define TRUTH(member) 0, offsetof(options_t, member) + 1
 
 static const flag_t flags[] = {
@@ -53,11 +53,12 @@ static const struct {
     const char *command;
     const char *text;
 } commands[] = {
-    {"export", "policyctl export - the policy as a document\n\n"
-               "Writes roles, connectors, shared connections, settings, recipes, toolboxes and\n"
-               "restrictions, each by its name, as a document that apply takes: what to keep under\n"
-               "version control. It holds no members, grants and credentials; toolboxes show their\n"
-               "frozen values, so files are readable for you alone.\n"},
+    {"export",
+     "policyctl export - the policy as a document\n\n"
+     "Writes roles, connectors, shared connections, settings, recipes, toolboxes and\n"
+     "restrictions, each by its name, as a document that apply takes: what to keep under\n"
+     "version control. It holds no members, grants and credentials; toolboxes show their\n"
+     "frozen values, so files are readable for you alone.\n"},
     {"apply", "policyctl apply - make the policy be what a document says\n\n"
               "Sections that the document has are made to be what it lists, in one transaction;\n"
               "the others are left alone. Shows the plan first, and asks if standard input is a\n"
@@ -232,11 +233,11 @@ static json_t *change_row(const json_t *change)
 static json_t *group_row(const json_t *group)
 {
     return json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "members",
-                     json_object_get(group, "member_count"), "who", json_object_get(group, "members"),
-                     "roles", json_object_get(group, "roles"), "gain",
-                     json_object_get(group, "gain_count"), "lose",
-                     json_object_get(group, "lose_count"), "gained", json_object_get(group, "gains"),
-                     "lost", json_object_get(group, "loses"));
+                     json_object_get(group, "member_count"), "who",
+                     json_object_get(group, "members"), "roles", json_object_get(group, "roles"),
+                     "gain", json_object_get(group, "gain_count"), "lose",
+                     json_object_get(group, "lose_count"), "gained",
+                     json_object_get(group, "gains"), "lost", json_object_get(group, "loses"));
 }
 
 /* A table of a list, each row made by `row`. */
@@ -265,8 +266,8 @@ static void print_impact(const json_t *impact)
         (void)puts("\nNobody gains or loses a tool.");
         return;
     }
-    (void)printf("\nMembers touched: %lld; %lld gain tools, %lld lose tools%s\n", (long long)members,
-                 (long long)mcp_json_int(impact, "gains", 0),
+    (void)printf("\nMembers touched: %lld; %lld gain tools, %lld lose tools%s\n",
+                 (long long)members, (long long)mcp_json_int(impact, "gains", 0),
                  (long long)mcp_json_int(impact, "loses", 0),
                  mcp_json_bool(impact, "is_cut") ? " (the largest groups)" : "");
     print_rows(json_object_get(impact, "groups"), group_row);
@@ -393,8 +394,9 @@ static int plan_and_apply(ctl_link_t *link, json_t *document, const options_t *o
     }
     status = flush();
     if (status == CTL_DONE && !is_done) {
-        status = agrees(options) ? apply(link, document, options, mcp_json_str(plan, "plan"), format)
-                                 : ctl_fail("nothing was changed");
+        status = agrees(options)
+                     ? apply(link, document, options, mcp_json_str(plan, "plan"), format)
+                     : ctl_fail("nothing was changed");
     }
     json_decref(plan);
     return status;

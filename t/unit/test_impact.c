@@ -395,6 +395,26 @@ static void the_suspended_have_none_and_the_new_gain_all(void **state)
     expect("members__reinstate", json_pack("{s:s}", "member", "ada@example.com"), 1, 1, 0);
 }
 
+/* The same role, and something of one's own: classes of their own. The one who comes first by id must not stand for the others. */
+static void what_one_member_has_alone_is_told_of_him_alone(void **state)
+{
+    (void)state;
+    make_shop();
+    (void)world_member("ada@example.com", "Member");
+    (void)world_member("bob@example.com", "Member");
+    expect("toolboxes__create",
+           json_pack("{s:s,s:[s],s:[{s:s,s:s,s:[s]}]}", "name", "kit", "members", "ada@example.com",
+                     "entries", "connector", "shop", "operation", "list", "connections", "shop"),
+           1, 1, 0);
+    expect("restrictions__create",
+           json_pack("{s:s,s:{s:s},s:[{s:s}]}", "effect", "block", "target", "member",
+                     "ada@example.com", "items", "connector", "shop"),
+           1, 0, 1);
+    expect("connections__create", json_pack("{s:s,s:s,s:s}", "connector", "shop", "label", "mine",
+                                            "owner", "ada@example.com"),
+           1, 1, 0);
+}
+
 static void dry_run_false_is_the_change_itself(void **state)
 {
     json_t *file = random_connector("mail");
@@ -626,6 +646,7 @@ int main(void)
         TEST(one_who_loses_a_tool_is_named_with_it),
         TEST(whoever_loses_tool_execute_loses_every_tool),
         TEST(the_suspended_have_none_and_the_new_gain_all),
+        TEST(what_one_member_has_alone_is_told_of_him_alone),
         TEST(dry_run_false_is_the_change_itself),
         TEST(emails_and_tools_of_others_are_for_who_may_read_them),
         TEST(ten_thousand_members_in_two_hundred_roles_take_less_than_two_seconds),
