@@ -160,7 +160,9 @@ subtest 'every operation asks its permission, of every role' => sub {
         for my $who (qw(owner admin member guest auditor billing helper)) {
             my $may = !defined $permission || $holds{$who}{$permission};
             my $code = !$may ? 'permission_denied' : $needs_arguments ? 'invalid_request' : undef;
-            my ($result, $error) = attempt("$method by $who", $who, $method, {}, $code, $may ? () : (detail => "lacks=$permission"));
+            # a whole export shows frozen values, which reading a policy alone does not open
+            my $arguments = $method eq 'policy__export' ? { sections => ['roles'] } : {};
+            my ($result, $error) = attempt("$method by $who", $who, $method, $arguments, $code, $may ? () : (detail => "lacks=$permission"));
             like($error->{message}, qr/\Q$permission\E/, "$method by $who: names what is lacking") if !$may;
         }
     }
