@@ -4,6 +4,7 @@
 #ifndef MCP_ASK_H
 #define MCP_ASK_H
 
+#include "../proto/view_collapse.h"
 #include "mcp_link.h"
 #include "mcp_seal.h"
 
@@ -40,6 +41,7 @@ typedef enum mcp_hello_text {
     MCP_HELLO_ROUTES,  /* digest of the route table */
     MCP_HELLO_OPENAPI, /* digest of its description */
     MCP_HELLO_PREFIX,  /* control_prefix */
+    MCP_HELLO_LEXICON, /* digest of the words that searches know */
     MCP_HELLO_TEXTS
 } mcp_hello_text_t;
 
@@ -53,6 +55,9 @@ typedef struct mcp_resolved {
     const char *view; /* digest */
     int may_execute;
     unsigned scopes;
+    mcp_collapse_rule_t collapse; /* as the settings are for this grant and client */
+    const char *unknown_words;    /* setting search.unknown_words; NULL: its default */
+    size_t closest;               /* setting search.closest */
 } mcp_resolved_t;
 
 /* MCP_FAIL_UNAUTHORIZED when the token is not, or no longer, good. */
@@ -88,6 +93,12 @@ typedef struct mcp_begun {
 apr_status_t mcp_ask_begin(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attempt_t *attempt,
                            int64_t budget_ms, apr_pool_t *pool, mcp_begun_t *ret, mcp_err_t *err);
 
+/* Records an attempt that this child decided alone, whole: a search, a refusal. Resent under the same id until it is recorded or the budget
+ * is over. *ret_audit: the record's id. */
+apr_status_t mcp_ask_note(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attempt_t *attempt,
+                          mcp_outcome_t outcome, mcp_code_t code, int64_t duration_us,
+                          int64_t budget_ms, apr_pool_t *pool, const char **ret_audit, mcp_err_t *err);
+
 typedef struct mcp_ended {
     mcp_outcome_t outcome;
     mcp_code_t code;
@@ -104,13 +115,13 @@ apr_status_t mcp_ask_end(mcp_ask_t *ask, const mcp_begun_t *begun, const mcp_end
 /* Whether policyd is there, by a beat. For whoever is about to ask what may take longer than a policyd that is away should be waited for. */
 apr_status_t mcp_ask_knock(mcp_ask_t *ask, int64_t budget_ms, apr_pool_t *pool, mcp_err_t *err);
 
-/* Runs an operation of the control plane, named without its prefix. Never resent once it may have been recorded. On success *ret_result is an
+/* Runs an operation of the control plane, named without its prefix. via: "direct" or "execute_tool". Never resent once it may have been recorded. On success *ret_result is an
  * object freed with the pool, and *ret_audit its row. A refusal fills err with code, message, hint, audit, permission and scopes: MCP_FAIL_UNAUTHORIZED,
  * MCP_FAIL_SCOPE, MCP_FAIL_BUSY, MCP_FAIL_UNAVAILABLE, MCP_FAIL_TOO_LARGE (the arguments fill no message), MCP_FAIL_PARAMS for an unknown operation, else
  * MCP_FAIL_TOOL. Where the question was sent and no answer came it is MCP_FAIL_TOOL with outcome_unrecorded: a change may have been made; of an
  * operation that only reads the caller may say instead that policyd is not available. */
 apr_status_t mcp_ask_invoke(mcp_ask_t *ask, const mcp_who_t *who, const char *op, const json_t *args,
-                            const char *trace_id, int64_t budget_ms, apr_pool_t *pool,
+                            const char *via, const char *trace_id, int64_t budget_ms, apr_pool_t *pool,
                             json_t **ret_result, const char **ret_audit, mcp_err_t *err);
 
 /* Sends child.beat when MCP_BEAT_MS have passed since the last one; called from wherever a call waits. Never blocks longer than a

@@ -107,7 +107,7 @@ static apr_status_t prepare(call_t *call, json_t **ret_args, mcp_err_t *err)
     mcp_turn_t *turn = call->turn;
     apr_status_t status = APR_SUCCESS;
 
-    if (call->era->is_modern) {
+    if (call->era->is_modern && !call->era->is_indirect) {
         status = mcp_era_check_params(mcp_prepare_schema(&call->prepare), call->arguments, turn->header,
                                       turn->baton, turn->pool, err);
     }

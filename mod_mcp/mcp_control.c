@@ -88,8 +88,8 @@ static apr_status_t refuse(mcp_turn_t *turn, const char *name, mcp_err_t *err)
     return MCP_STATUS_REFUSED;
 }
 
-static apr_status_t invoke(mcp_turn_t *turn, const char *op, const json_t *arguments, json_t **ret,
-                           mcp_err_t *err)
+static apr_status_t invoke(mcp_turn_t *turn, const char *op, const json_t *arguments, const char *via,
+                           json_t **ret, mcp_err_t *err)
 {
     int64_t budget_ms = turn->terms->call_ms < MAX_MS ? turn->terms->call_ms : MAX_MS;
     const char *audit = NULL;
@@ -105,20 +105,20 @@ static apr_status_t invoke(mcp_turn_t *turn, const char *op, const json_t *argum
         none = json_object();
         arguments = none;
     }
-    status = mcp_ask_invoke(turn->child->ask, &turn->who, op, arguments, turn->trace_id, budget_ms,
+    status = mcp_ask_invoke(turn->child->ask, &turn->who, op, arguments, via, turn->trace_id, budget_ms,
                             turn->pool, ret, &audit, err);
     json_decref(none);
     return status;
 }
 
 apr_status_t mcp_control_run(mcp_turn_t *turn, const mcp_era_t *era, const char *name, const char *op,
-                             const json_t *arguments, const char **ret, size_t *ret_bytes,
-                             mcp_err_t *err)
+                             const json_t *arguments, const char *via, const char **ret,
+                             size_t *ret_bytes, mcp_err_t *err)
 {
     json_t *result = NULL;
     const char *shaped;
 
-    if (invoke(turn, op, arguments, &result, err) != APR_SUCCESS) {
+    if (invoke(turn, op, arguments, via, &result, err) != APR_SUCCESS) {
         return refuse(turn, name, err);
     }
     shaped = mcp_control_shape(result, era, turn->pool);

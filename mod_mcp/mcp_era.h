@@ -47,6 +47,7 @@ typedef struct mcp_era {
     const char *client_name, *client_version; /* modern: clientInfo, "" when absent; each cut to
                                                  MCP_MAX_TEXT bytes */
     const json_t *progress_token; /* string or integer; NULL: none */
+    int is_indirect;         /* the call came by execute_tool: headers mirror that tool's arguments */
 } mcp_era_t;
 
 /* Rows 1 to 11 of the classifier, then the rest of the modern envelope and the mirrored headers,

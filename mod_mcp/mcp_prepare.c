@@ -6,7 +6,10 @@
 
 #include <apr_strings.h>
 
+#include "../proto/mcp_names.h"
+#include "../proto/view_schema.h"
 #include "mcp_args.h"
+#include "mcp_template.h"
 
 /* jansson's iterators want a mutable object though they change nothing. */
 static json_t *iterable(const json_t *value)
@@ -95,6 +98,86 @@ static apr_status_t caller_places(const mcp_prepare_t *prepare, apr_pool_t *pool
     return APR_SUCCESS;
 }
 
+/* --- what stands beside a frozen value --------------------------------------------------- */
+
+static const char *unescaped(char *token)
+{
+    char *to = token;
+    const char *at;
+
+    for (at = token; *at != '\0'; at++) {
+        if (at[0] == '~' && (at[1] == '0' || at[1] == '1')) {
+            *to++ = at[1] == '0' ? '~' : '/';
+            at++;
+        } else {
+            *to++ = *at;
+        }
+    }
+    *to = '\0';
+    return token;
+}
+
+/* 1 if the schema declares the member's name as it is. */
+static int is_declared(const json_t *schema, const char *const *path, size_t count, const char *name)
+{
+    json_t *names = mcp_view_schema_names(schema, path, count);
+    int is_there = json_object_get(names, name) != NULL;
+
+    json_decref(names);
+    return is_there;
+}
+
+/* 1 if the object that holds a frozen place, or one on the way there, has a key beside it that whoever gets the request may take for the frozen one. What
+ * the schema declares is another. */
+static int is_overlaid(const json_t *schema, const json_t *value, const char *const *path, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count && json_is_object(value); i++) {
+        void *at = i > 0 ? json_object_iter(iterable(value)) : NULL; /* arguments are sent by their declared names */
+
+        for (; at != NULL; at = json_object_iter_next(iterable(value), at)) {
+            const char *key = json_object_iter_key(at);
+
+            if (strcmp(key, path[i]) != 0 && mcp_name_is_same_field(key, path[i]) &&
+                !is_declared(schema, path, i, key)) {
+                return 1;
+            }
+        }
+        value = json_object_get(value, path[i]);
+    }
+    return 0;
+}
+
+/* Refuses what would say a frozen value once more under a name that receivers may read as the same. */
+static apr_status_t check_overlay(const mcp_prepare_t *prepare, const json_t *arguments, apr_pool_t *pool,
+                                  mcp_err_t *err)
+{
+    void *at;
+
+    for (at = json_object_iter(iterable(prepare->frozen)); at != NULL;
+         at = json_object_iter_next(iterable(prepare->frozen), at)) {
+        const char *key = json_object_iter_key(at);
+        char *rest = key[0] == '/' ? apr_pstrdup(pool, key + 1) : NULL; /* a whole argument has nothing beside it */
+        const char *path[MCP_VIEW_SCHEMA_TOKENS];
+        size_t count = 0;
+
+        while (rest != NULL && count < MCP_VIEW_SCHEMA_TOKENS) {
+            char *token = rest;
+
+            rest = strchr(token, '/');
+            if (rest != NULL) {
+                *rest++ = '\0';
+            }
+            path[count++] = unescaped(token);
+        }
+        if (is_overlaid(prepare->operation->schema, arguments, path, count)) {
+            return no_fit(pool, err);
+        }
+    }
+    return APR_SUCCESS;
+}
+
 /* --- the steps ------------------------------------------------------------------------- */
 
 /* The arguments as the caller sees the tool. */
@@ -155,6 +238,9 @@ apr_status_t mcp_prepare_args(const mcp_prepare_t *prepare, const json_t *argume
         status = mcp_args_rename(own, prepare->rename, pool, &own, err);
     }
     if (status == APR_SUCCESS) {
+        status = check_overlay(prepare, own, pool, err);
+    }
+    if (status == APR_SUCCESS) {
         status = mcp_args_merge(prepare->defaults, own, prepare->frozen, pool, &merged, err);
     }
     if (status == APR_SUCCESS &&
@@ -180,6 +266,10 @@ void mcp_prepare_blame(const mcp_prepare_t *prepare, apr_pool_t *pool, mcp_err_t
     void *at;
 
     if (err == NULL || err->message == NULL) {
+        return;
+    }
+    if (json_object_size(prepare->frozen) > 0 && strstr(err->message, MCP_TEMPLATE_CLASH) != NULL) {
+        (void)no_fit(pool, err); /* the other one may be frozen */
         return;
     }
     for (at = json_object_iter(iterable(prepare->frozen)); at != NULL;

@@ -327,7 +327,7 @@ static int run(rest_t *rest, const json_t *args)
     status = mcp_ask_knock(ask, rest->terms.policy_ms, rest->r->pool, &err);
     if (status == APR_SUCCESS) {
         rest->is_asked = 1;
-        status = mcp_ask_invoke(ask, &rest->turn.who, rest->match.route->op, args, rest->turn.trace_id,
+        status = mcp_ask_invoke(ask, &rest->turn.who, rest->match.route->op, args, "direct", rest->turn.trace_id,
                                 budget_ms, rest->r->pool, &result, &audit, &err);
     }
     if (status != APR_SUCCESS) {

@@ -488,6 +488,9 @@ apr_status_t mcp_template_expand(const json_t *operation, const char *base, cons
     }
     status = expand_urls(&t, draft.extra_urls, err);
     if (status == APR_SUCCESS) {
+        status = mcp_template_check_names(&t, err);
+    }
+    if (status == APR_SUCCESS) {
         status = mcp_template_make_body(&t, &body, err);
     }
     if (status == APR_SUCCESS) {

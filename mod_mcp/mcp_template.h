@@ -9,6 +9,9 @@
 #include "mcp_err.h"
 #include "mcp_request.h"
 
+/* How a refusal begins that tells of two names that meet, after the argument's name. */
+#define MCP_TEMPLATE_CLASH "has a key that another parameter uses"
+
 /* base: the plan's base URL. auth: the plan's `auth` object (NULL: none). Memory from pool; the
  * result may point into operation and args, which must live as long. *ret is not touched on
  * failure.
@@ -26,7 +29,8 @@
  * characters in header or cookie values are refused as invalid_arguments; a header that belongs to
  * the connection, the framing or the credential, and a method override that is not `fixed`, are
  * refused as internal when they would be sent. Where a parameter and the credential have one name,
- * the credential goes out. A key of an exploded object that another parameter has is refused.
+ * the credential goes out. A key that a caller chose, and that a receiver could take for another
+ * parameter's or field's name, is refused with MCP_TEMPLATE_CLASH.
  *
  * is_idempotent is set for methods that change nothing: GET, HEAD, OPTIONS, PROPFIND, REPORT. */
 apr_status_t mcp_template_expand(const json_t *operation, const char *base, const json_t *args,

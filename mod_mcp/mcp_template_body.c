@@ -108,6 +108,22 @@ static void member_fields(const mcp_template_t *t, const json_t *value, fields_t
     }
 }
 
+/* Members of one field's value go out as name[key], beside fields that may be called so. */
+static apr_status_t check_fields(const mcp_template_t *t, const fields_t *fields, mcp_err_t *err)
+{
+    apr_status_t status = APR_SUCCESS;
+
+    for (size_t i = 0; i < fields->count; ++i) {
+        const field_t *field = &fields->rows[i];
+
+        for (size_t k = 0; k < fields->count && status == APR_SUCCESS; ++k) {
+            status = mcp_template_check_field(t, field->arg, field->name, field->value,
+                                              fields->rows[k].name, err);
+        }
+    }
+    return status;
+}
+
 static apr_status_t json_body(const mcp_template_t *t, const json_t *value,
                               mcp_template_body_t *ret, mcp_err_t *err)
 {
@@ -287,6 +303,11 @@ static apr_status_t put_whole(const mcp_template_t *t, form_of_t form, const cha
     fields_t fields;
 
     if (is_form && json_is_object(value)) {
+        apr_status_t status = mcp_template_check_members(t, arg, value, err);
+
+        if (status != APR_SUCCESS) {
+            return status;
+        }
         member_fields(t, value, &fields);
         return put_fields(t, form, &fields, ret, err);
     }
@@ -332,6 +353,9 @@ apr_status_t mcp_template_make_body(const mcp_template_t *t, mcp_template_body_t
         fields_t fields;
 
         status = given_fields(t, body, &fields, err);
+        if (status == APR_SUCCESS && form == FORM_URLENCODED) {
+            status = check_fields(t, &fields, err);
+        }
         if (status == APR_SUCCESS && (fields.count > 0 || is_required)) {
             status = put_fields(t, form, &fields, &made, err);
         }

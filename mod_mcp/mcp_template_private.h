@@ -8,6 +8,7 @@
 
 #include "mcp_encode.h"
 #include "mcp_err.h"
+#include "mcp_template.h"
 
 #define MCP_TEMPLATE_PARAMS 512          /* parameters or body fields of one operation */
 #define MCP_TEMPLATE_HEADER (16u * 1024) /* bytes of one header line */
@@ -104,7 +105,8 @@ int mcp_template_is_void(const json_t *value);
 const char *mcp_template_scalar(const json_t *value, apr_pool_t *pool, size_t *ret_bytes);
 
 /* Appends the parameter in its style. Values in a header stay as they are, all others are
- * percent-encoded. A key of an exploded object that is the name of another parameter is refused. */
+ * percent-encoded; members of an object in a header, or in a path label, that would run into each
+ * other there are refused. */
 apr_status_t mcp_template_put(const mcp_template_t *t, const mcp_template_param_t *param,
                               mcp_encode_buf_t *buf, mcp_err_t *err);
 
@@ -116,6 +118,22 @@ apr_status_t mcp_template_put_deep(const mcp_template_t *t, const char *name, co
  * tolerated (the trailing one is kept), dot segments and empty inner ones refused. */
 apr_status_t mcp_template_put_segments(const mcp_template_t *t, const char *arg, const char *text,
                                        mcp_encode_buf_t *buf, mcp_err_t *err);
+
+/* --- names that callers choose (mcp_template_names.c) --- */
+
+/* Refuses a key of an exploded object or a deepObject that a receiver could take for another name
+ * of the same location: a parameter's, the credential's, a literal's, another object's key. Where
+ * the schema declares the key, only the very same name is another's. */
+apr_status_t mcp_template_check_names(const mcp_template_t *t, mcp_err_t *err);
+
+/* The same for the members of a form's body that is the argument arg: names that the schema declares
+ * for it are those of others. */
+apr_status_t mcp_template_check_members(const mcp_template_t *t, const char *arg,
+                                        const json_t *value, mcp_err_t *err);
+
+/* Refuses a form's field name, if a member of its value would go out as another field's name. */
+apr_status_t mcp_template_check_field(const mcp_template_t *t, const char *arg, const char *name,
+                                      const json_t *value, const char *other, mcp_err_t *err);
 
 /* --- body (mcp_template_body.c) --- */
 

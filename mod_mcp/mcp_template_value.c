@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <apr_strings.h>
 
@@ -166,46 +165,6 @@ static void put_name(const mcp_template_param_t *param, mcp_encode_buf_t *buf, c
     }
 }
 
-/* 1 if the path's literal query has a pair of that name. */
-static int is_literal(const mcp_template_t *t, const char *key)
-{
-    const char *at = t->literals;
-
-    while (at != NULL && *at != '\0') {
-        size_t bytes = strcspn(at, "=&");
-        char *name = apr_pstrmemdup(t->pool, at, bytes);
-
-        name[mcp_encode_decode(name, bytes, name)] = '\0';
-        if (strcasecmp(name, key) == 0) {
-            return 1;
-        }
-        at += strcspn(at, "&");
-        at += *at == '&' ? 1 : 0;
-    }
-    return 0;
-}
-
-/* Keys of an exploded object become names beside those of other parameters. One that is taken could
- * overrule a fixed or frozen value, or the credential. */
-static int is_taken(const mcp_template_t *t, const mcp_template_param_t *param, const char *key)
-{
-    for (size_t i = 0; i < t->count; ++i) {
-        const mcp_template_param_t *other = &t->params[i];
-
-        if (other != param && other->in == param->in && strcasecmp(other->name, key) == 0) {
-            return 1;
-        }
-    }
-    if (param->in == MCP_TEMPLATE_COOKIE) {
-        return t->auth_cookie != NULL && strcasecmp(t->auth_cookie, key) == 0;
-    }
-    if (param->in == MCP_TEMPLATE_QUERY) {
-        return (strcmp(t->auth_type, "query") == 0 && strcasecmp(t->auth_name, key) == 0) ||
-               is_literal(t, key);
-    }
-    return 0;
-}
-
 static void put_list(const mcp_template_t *t, const mcp_template_param_t *param,
                      mcp_encode_buf_t *buf)
 {
@@ -232,6 +191,22 @@ static void put_list(const mcp_template_t *t, const mcp_template_param_t *param,
     }
 }
 
+/* What separates members stays as it is in a header, and '.' does everywhere: there, a key or value
+ * that holds it would read as one member more. */
+static int runs_over(const mcp_template_t *t, const mcp_template_param_t *param, const char *key,
+                     const json_t *member)
+{
+    size_t bytes = 0;
+    const char *text;
+
+    if (param->in != MCP_TEMPLATE_HEADER_LINE) {
+        return param->explode && strcmp(param->style->between, ".") == 0 && strchr(key, '.') != NULL;
+    }
+    text = mcp_template_scalar(member, t->pool, &bytes);
+    return strpbrk(key, param->explode ? ",=" : ",") != NULL ||
+           (text != NULL && memchr(text, ',', bytes) != NULL);
+}
+
 static apr_status_t put_members(const mcp_template_t *t, const mcp_template_param_t *param,
                                 mcp_encode_buf_t *buf, mcp_err_t *err)
 {
@@ -242,16 +217,17 @@ static apr_status_t put_members(const mcp_template_t *t, const mcp_template_para
     if (!param->explode) {
         put_name(param, buf, NULL);
     }
-    for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
+    for (void *at = json_object_iter(object); at != NULL && !buf->is_full;
+         at = json_object_iter_next(object, at)) {
         const char *key = json_object_iter_key(at);
         const json_t *member = json_object_iter_value(at);
 
         if (json_is_null(member)) {
             continue;
         }
-        if (param->explode && is_taken(t, param, key)) {
+        if (runs_over(t, param, key, member)) {
             return mcp_template_invalid(t, err, param->arg,
-                                        "has a key that another parameter uses");
+                                        "has a member that would read as two");
         }
         if (!is_first) {
             mcp_encode_text(buf, param->explode ? style->between : style->list);

@@ -7,9 +7,11 @@
 
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
+#include "../proto/view_meta.h"
 #include "mcp_call.h"
 #include "mcp_control.h"
 #include "mcp_failure.h"
+#include "mcp_meta.h"
 
 /* Where the page starts: at the cursor, which is of this view and grant. */
 static apr_status_t page_start(mcp_turn_t *turn, const char *view, const json_t *params, int64_t *ret,
@@ -57,47 +59,27 @@ static apr_status_t next_cursor(mcp_turn_t *turn, const char *view, int64_t offs
     return APR_SUCCESS;
 }
 
-apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
-                            const char **ret, size_t *ret_bytes, mcp_err_t *err)
+/* The list that this caller gets: hidden tools stay callable by name. *ret_key names its bytes, for cursors. */
+static const mcp_list_t *list_of(const mcp_turn_t *turn, const mcp_view_t *view, const char **ret_key)
 {
-    const mcp_view_t *view = NULL;
+    int is_collapsed = mcp_collapse_decide(&view->counts, &turn->resolved.collapse, NULL);
+
+    *ret_key = is_collapsed ? apr_pstrcat(turn->pool, view->key, " collapsed", NULL) : view->key;
+    return is_collapsed ? &view->collapsed : &view->flat;
+}
+
+/* The part of the list from one tool to before another, as a whole result. */
+static void shape_page(const mcp_turn_t *turn, const mcp_era_t *era, const mcp_list_t *list, int64_t from,
+                       int64_t to, const char *cursor, const char **ret, size_t *ret_bytes)
+{
     const char *head = mcp_failure_result_head(era, turn->pool);
     const char *tail = era->is_modern ? MCP_VIEW_LIST_TAIL : "";
-    const char *cursor = "";
     int is_old = !era->is_modern && era->revision < MCP_REV_2025_06_18;
-    int64_t from = 0;
-    int64_t to;
-    size_t bytes = 0;
-    char *text;
-    apr_status_t status =
-        mcp_view_get(turn->child->views, turn->resolved.view, turn->terms->control_prefix,
-                     turn->terms->policy_ms, turn->pool, &view, err);
-    const char *joined;
-    const size_t *offsets;
+    const char *joined = is_old ? list->old_joined : list->joined;
+    const size_t *offsets = is_old ? list->old_offsets : list->offsets;
+    size_t bytes = to > from ? offsets[to] - offsets[from] - 1 : 0; /* without the last comma */
+    char *text = apr_palloc(turn->pool, strlen(head) + bytes + strlen(cursor) + strlen(tail) + 32);
 
-    if (status == APR_SUCCESS) {
-        status = page_start(turn, view->key, message->params, &from, err);
-    }
-    if (status != APR_SUCCESS) {
-        return status;
-    }
-    from = from > view->count ? view->count : from;
-    to = view->count - from > turn->terms->list_page ? from + turn->terms->list_page : view->count;
-    if (to < view->count) {
-        status = next_cursor(turn, view->key, to, &cursor, err);
-        if (status != APR_SUCCESS) {
-            return status;
-        }
-    }
-    if (era->is_modern && from == 0 && to == view->count) {
-        *ret = view->whole;
-        *ret_bytes = view->whole_bytes;
-        return APR_SUCCESS;
-    }
-    joined = is_old ? view->old_joined : view->joined;
-    offsets = is_old ? view->old_offsets : view->offsets;
-    bytes = to > from ? offsets[to] - offsets[from] - 1 : 0; /* without the last comma */
-    text = apr_palloc(turn->pool, strlen(head) + bytes + strlen(cursor) + strlen(tail) + 32);
     *ret = text;
     text = apr_cpystrn(text, "{", 2);
     text = apr_cpystrn(text, head, strlen(head) + 1);
@@ -108,6 +90,43 @@ apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
     text = apr_cpystrn(text, tail, strlen(tail) + 1);
     text = apr_cpystrn(text, "}", 2);
     *ret_bytes = (size_t)(text - *ret);
+}
+
+apr_status_t mcp_tools_list(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,
+                            const char **ret, size_t *ret_bytes, mcp_err_t *err)
+{
+    const mcp_view_t *view = NULL;
+    const mcp_list_t *list;
+    const char *cursor = "";
+    const char *key = NULL;
+    int64_t from = 0;
+    int64_t to;
+    apr_status_t status =
+        mcp_view_get(turn->child->views, turn->resolved.view, turn->terms->control_prefix,
+                     turn->terms->policy_ms, turn->pool, &view, err);
+
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    list = list_of(turn, view, &key);
+    status = page_start(turn, key, message->params, &from, err);
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    from = from > list->count ? list->count : from;
+    to = list->count - from > turn->terms->list_page ? from + turn->terms->list_page : list->count;
+    if (to < list->count) {
+        status = next_cursor(turn, key, to, &cursor, err);
+        if (status != APR_SUCCESS) {
+            return status;
+        }
+    }
+    if (era->is_modern && from == 0 && to == list->count) {
+        *ret = list->whole;
+        *ret_bytes = list->whole_bytes;
+        return APR_SUCCESS;
+    }
+    shape_page(turn, era, list, from, to, cursor, ret, ret_bytes);
     return APR_SUCCESS;
 }
 
@@ -126,8 +145,6 @@ apr_status_t mcp_tools_call(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
 {
     const json_t *name = json_object_get(message->params, "name");
     const json_t *arguments = json_object_get(message->params, "arguments");
-    const char *op = NULL;
-    apr_status_t status;
 
     if (!json_is_string(name) || json_string_length(name) == 0) {
         return bad_shape(turn, "tools/call needs params.name, a string", err);
@@ -138,12 +155,29 @@ apr_status_t mcp_tools_call(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
     if (arguments != NULL && !json_is_object(arguments)) {
         return bad_shape(turn, "params.arguments must be an object", err);
     }
-    status = mcp_control_op(turn, json_string_value(name), &op, err);
+    return mcp_tools_run(turn, era, json_string_value(name), arguments, "direct", ret, ret_bytes, err);
+}
+
+apr_status_t mcp_tools_run(mcp_turn_t *turn, const mcp_era_t *era, const char *name,
+                           const json_t *arguments, const char *via, const char **ret,
+                           size_t *ret_bytes, mcp_err_t *err)
+{
+    mcp_meta_t meta = mcp_view_meta(name);
+    const char *op = NULL;
+    apr_status_t status;
+
+    if (meta == MCP_META_IS_SEARCH) {
+        return mcp_meta_search(turn, era, arguments, via, ret, ret_bytes, err);
+    }
+    if (meta == MCP_META_IS_EXECUTE) {
+        return mcp_meta_execute(turn, era, arguments, via, ret, ret_bytes, err);
+    }
+    status = mcp_control_op(turn, name, &op, err);
     if (status != APR_SUCCESS) {
         return status;
     }
     if (op != NULL) {
-        return mcp_control_run(turn, era, json_string_value(name), op, arguments, ret, ret_bytes, err);
+        return mcp_control_run(turn, era, name, op, arguments, via, ret, ret_bytes, err);
     }
-    return mcp_call_run(turn, era, json_string_value(name), arguments, "direct", ret, ret_bytes, err);
+    return mcp_call_run(turn, era, name, arguments, via, ret, ret_bytes, err);
 }

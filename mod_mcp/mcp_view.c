@@ -11,7 +11,7 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
 #include "../proto/mcp_names.h"
-#include "mcp_failure.h"
+#include "../proto/view_footprint.h"
 #include "mcp_view_private.h"
 
 /* --- life -------------------------------------------------------------------------------- */
@@ -30,12 +30,14 @@ apr_status_t mcp_view_create(mcp_ask_t *ask, size_t max_bytes, mcp_views_t **ret
     (void)pthread_cond_init(&views->made, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     views->ask = ask;
-    if (mcp_cache_create(max_bytes / 2, &views->views) != APR_SUCCESS ||
+    if (mcp_cache_create(max_bytes / 4, &views->views) != APR_SUCCESS ||
         mcp_cache_create(max_bytes / 16 * 3, &views->chunks) != APR_SUCCESS ||
         mcp_cache_create(max_bytes / 8, &views->operations) != APR_SUCCESS ||
         mcp_cache_create(max_bytes / 16, &views->schemas) != APR_SUCCESS ||
         mcp_cache_create(max_bytes / 32 * 3, &views->guards) != APR_SUCCESS ||
-        mcp_cache_create(max_bytes / 32, &views->verdicts) != APR_SUCCESS) {
+        mcp_cache_create(max_bytes / 64, &views->verdicts) != APR_SUCCESS ||
+        mcp_cache_create(max_bytes / 64, &views->lexica) != APR_SUCCESS ||
+        mcp_cache_create(max_bytes / 4, &views->indices) != APR_SUCCESS) {
         mcp_view_free(&views);
         return APR_ENOMEM;
     }
@@ -54,6 +56,8 @@ void mcp_view_free(mcp_views_t **views)
     mcp_cache_free(&(*views)->schemas);
     mcp_cache_free(&(*views)->guards);
     mcp_cache_free(&(*views)->verdicts);
+    mcp_cache_free(&(*views)->indices); /* before the lexica, which they hold */
+    mcp_cache_free(&(*views)->lexica);
     (void)pthread_cond_destroy(&(*views)->made);
     (void)pthread_mutex_destroy(&(*views)->mutex);
     free(*views);
@@ -105,10 +109,9 @@ static int is_in_the_making(const mcp_views_t *views, const char *key)
     return 0;
 }
 
-/* The right to make this view, waited for until another thread that makes it is done; 0 when the
- * budget is over before. A new child gets all its first lists at once: made by each thread, a large
+/* A new child gets all its first lists at once: made by each thread, a large
  * view would cost as many times its memory and time. */
-static int claim(mcp_views_t *views, mcp_view_making_t *claimed, int64_t budget_ms)
+int mcp_view_claim(mcp_views_t *views, mcp_view_making_t *claimed, int64_t budget_ms)
 {
     struct timespec until;
     int is_claimed;
@@ -134,7 +137,7 @@ static int claim(mcp_views_t *views, mcp_view_making_t *claimed, int64_t budget_
     return is_claimed;
 }
 
-static void unclaim(mcp_views_t *views, const mcp_view_making_t *claimed)
+void mcp_view_unclaim(mcp_views_t *views, const mcp_view_making_t *claimed)
 {
     mcp_view_making_t **at;
 
@@ -147,13 +150,6 @@ static void unclaim(mcp_views_t *views, const mcp_view_making_t *claimed)
 }
 
 /* --- the tools of a view ------------------------------------------------------------------ */
-
-/* A selected tool under its advertised name. */
-typedef struct row {
-    const char *name;
-    const mcp_chunk_tool_t *tool;
-    int is_control;
-} row_t;
 
 /* A view in the making. */
 typedef struct build {
@@ -168,7 +164,7 @@ typedef struct build {
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const row_t *)a)->name, ((const row_t *)b)->name);
+    return strcmp(((const mcp_view_row_t *)a)->name, ((const mcp_view_row_t *)b)->name);
 }
 
 /* What is left of the budget, which ends by a clock that may be set: never more than the whole. */
@@ -180,9 +176,9 @@ static int64_t left_ms(const build_t *build)
 }
 
 /* 0 when the tool can't stand in a list: one of the control plane gets its name here, others bring theirs. */
-static int push(build_t *build, const mcp_chunk_tool_t *tool, int is_control)
+static int push(build_t *build, const mcp_chunk_tool_t *tool, const json_t *entry, int is_control)
 {
-    row_t *row;
+    mcp_view_row_t *row;
 
     if (tool->is_named == is_control) {
         return 0;
@@ -190,6 +186,9 @@ static int push(build_t *build, const mcp_chunk_tool_t *tool, int is_control)
     row = apr_array_push(build->rows);
     row->tool = tool;
     row->is_control = is_control;
+    row->account = is_control ? NULL : mcp_json_str(entry, "account");
+    row->connector = tool->connector != NULL ? tool->connector : mcp_json_str(entry, "connector");
+    row->label = mcp_json_str(entry, "label");
     row->name = is_control ? apr_pstrcat(build->pool, build->prefix, "__", tool->name, NULL) : tool->name;
     return !is_control || mcp_name_is_tool(row->name);
 }
@@ -223,7 +222,7 @@ static apr_status_t gather_chunk(build_t *build, const json_t *entry, int is_con
         if (bits != NULL && (bits[i >> 3] >> (i & 7) & 1) == 0) {
             continue;
         }
-        if (!push(build, &chunk->tools[i], is_control)) {
+        if (!push(build, &chunk->tools[i], entry, is_control)) {
             return mcp_view_not_sound(build->err, build->pool, "a chunk's tool lacks a name, or has one too many");
         }
     }
@@ -264,16 +263,39 @@ static apr_status_t gather(build_t *build, const json_t *manifest)
             return status;
         }
     }
-    qsort(build->rows->elts, (size_t)build->rows->nelts, sizeof(row_t), by_name);
+    qsort(build->rows->elts, (size_t)build->rows->nelts, sizeof(mcp_view_row_t), by_name);
     return APR_SUCCESS;
 }
 
-/* What the view keeps of each tool, whatever becomes of its chunk. */
-static const mcp_view_tool_t *describe(const row_t *rows, int count, apr_pool_t *own, size_t *ret_bytes)
+/* A copy of the text, or the copy that was made of the same text before. */
+static const char *shared(apr_pool_t *own, const char *text, const char *last, size_t *ret_bytes)
 {
-    mcp_view_tool_t *tools = apr_pcalloc(own, sizeof(*tools) * (size_t)(count + 1));
+    if (text == NULL || (last != NULL && strcmp(last, text) == 0)) {
+        return text != NULL ? last : NULL;
+    }
+    *ret_bytes += strlen(text) + 1;
+    return apr_pstrdup(own, text);
+}
+
+static void count_tools(const mcp_view_tool_t *tools, int count, mcp_collapse_counts_t *ret)
+{
     int i;
 
+    for (i = 0; i < count; i++) {
+        ret->control += tools[i].is_control;
+        ret->connected += !tools[i].is_control;
+        ret->pinned += !tools[i].is_control && tools[i].is_pinned;
+    }
+}
+
+/* What the view keeps of each tool, whatever becomes of its chunk. */
+static const mcp_view_tool_t *describe(const mcp_view_row_t *rows, int count, apr_pool_t *own, size_t *ret_bytes)
+{
+    mcp_view_tool_t *tools = apr_pcalloc(own, sizeof(*tools) * (size_t)(count + 1));
+    mcp_view_tool_t last;
+    int i;
+
+    memset(&last, 0, sizeof(last));
     for (i = 0; i < count; i++) {
         tools[i].name = apr_pstrdup(own, rows[i].name);
         tools[i].op = apr_pstrdup(own, rows[i].tool->op);
@@ -281,125 +303,39 @@ static const mcp_view_tool_t *describe(const row_t *rows, int count, apr_pool_t 
         tools[i].is_control = rows[i].is_control;
         tools[i].is_pinned = rows[i].tool->is_pinned;
         *ret_bytes += sizeof(*tools) + strlen(tools[i].name) + strlen(tools[i].op) + 2;
+        if (rows[i].is_control) {
+            continue;
+        }
+        /* neighbours mostly have the same ones */
+        tools[i].account = shared(own, rows[i].account, last.account, ret_bytes);
+        tools[i].connector = shared(own, rows[i].connector, last.connector, ret_bytes);
+        tools[i].label = shared(own, rows[i].label, last.label, ret_bytes);
+        last = tools[i];
     }
     return tools;
-}
-
-/* --- the texts of a view -------------------------------------------------------------------- */
-
-#define NAME_HEAD "{\"name\":\""
-
-static size_t row_bytes(const row_t *row, int is_old)
-{
-    size_t bytes = is_old ? row->tool->old_bytes : row->tool->bytes;
-
-    if (!row->is_control) {
-        return bytes;
-    }
-    /* the name and its quote for the opening brace; a comma where more follows */
-    return sizeof(NAME_HEAD) - 1 + strlen(row->name) + 1 + (bytes > 2 ? 1 : 0) + bytes - 1;
-}
-
-static void put_row(char *to, const row_t *row, int is_old)
-{
-    const char *text = is_old ? row->tool->old_text : row->tool->text;
-    size_t bytes = is_old ? row->tool->old_bytes : row->tool->bytes;
-    size_t name_bytes = strlen(row->name);
-
-    if (row->is_control) {
-        memcpy(to, NAME_HEAD, sizeof(NAME_HEAD) - 1);
-        to += sizeof(NAME_HEAD) - 1;
-        memcpy(to, row->name, name_bytes); /* has the form of a tool's name: nothing to quote */
-        to += name_bytes;
-        *to++ = '"';
-        if (bytes > 2) {
-            *to++ = ',';
-        }
-        text++;
-        bytes--;
-    }
-    memcpy(to, text, bytes);
-}
-
-/* Tool objects as one text with the offset of each. */
-static void join(const row_t *rows, int count, int is_old, apr_pool_t *own, const char **ret,
-                 const size_t **ret_offsets, size_t *ret_bytes)
-{
-    size_t *offsets = apr_palloc(own, sizeof(*offsets) * (size_t)(count + 1));
-    size_t total = 0;
-    char *joined;
-    int i;
-
-    for (i = 0; i < count; i++) {
-        offsets[i] = total;
-        total += row_bytes(&rows[i], is_old) + 1; /* and a comma */
-    }
-    offsets[count] = total;
-    joined = apr_palloc(own, total + 1);
-    for (i = 0; i < count; i++) {
-        put_row(joined + offsets[i], &rows[i], is_old);
-        joined[offsets[i + 1] - 1] = ',';
-    }
-    joined[total] = '\0';
-    *ret = joined;
-    *ret_offsets = offsets;
-    *ret_bytes += total + sizeof(*offsets) * (size_t)(count + 1);
-}
-
-static int has_titles(const row_t *rows, int count)
-{
-    int i;
-
-    for (i = 0; i < count; i++) {
-        if (rows[i].tool->old_text != rows[i].tool->text) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void join_both(mcp_view_t *view, const row_t *rows, apr_pool_t *own, size_t *ret_bytes)
-{
-    join(rows, view->count, 0, own, &view->joined, &view->offsets, ret_bytes);
-    if (has_titles(rows, view->count)) {
-        join(rows, view->count, 1, own, &view->old_joined, &view->old_offsets, ret_bytes);
-    } else {
-        view->old_joined = view->joined;
-        view->old_offsets = view->offsets;
-    }
-}
-
-/* The list that nearly every client asks for, ready to be sent as it lies here: copying a thousand tools for each
- * request would cost more than sending them. */
-static void make_whole(mcp_view_t *view, apr_pool_t *own, apr_pool_t *scratch, size_t *ret_bytes)
-{
-    mcp_era_t modern;
-
-    memset(&modern, 0, sizeof(modern));
-    modern.is_modern = 1;
-    view->whole = apr_pstrcat(
-        own, "{", mcp_failure_result_head(&modern, scratch), ",\"tools\":[",
-        view->count > 0 ? apr_pstrmemdup(scratch, view->joined, view->offsets[view->count] - 1) : "",
-        "]" MCP_VIEW_LIST_TAIL "}", NULL);
-    view->whole_bytes = strlen(view->whole);
-    *ret_bytes += view->whole_bytes;
 }
 
 /* Everything of a view but its manifest. build->pool is scratch. */
 static apr_status_t fill_view(build_t *build, const json_t *manifest, mcp_view_t *view, apr_pool_t *own,
                               size_t *ret_bytes)
 {
-    const row_t *rows;
+    const char *applications = mcp_json_str(manifest, "applications");
+    const mcp_view_row_t *rows;
     apr_status_t status = gather(build, manifest);
 
     if (status != APR_SUCCESS) {
         return status;
     }
-    rows = (const row_t *)(const void *)build->rows->elts;
+    rows = (const mcp_view_row_t *)(const void *)build->rows->elts;
     view->count = build->rows->nelts;
     view->tools = describe(rows, view->count, own, ret_bytes);
-    join_both(view, rows, own, ret_bytes);
-    make_whole(view, own, build->pool, ret_bytes);
+    mcp_view_list(rows, view->count, own, build->pool, &view->flat, ret_bytes);
+    mcp_view_list_collapsed(rows, view->count, own, build->pool, &view->collapsed, ret_bytes);
+    count_tools(view->tools, view->count, &view->counts);
+    view->counts.characters = (int64_t)mcp_footprint_characters(view->flat.joined);
+    if (applications != NULL && strlen(applications) == MCP_DIGEST_HEX) {
+        view->applications = apr_pstrdup(own, applications);
+    }
     return APR_SUCCESS;
 }
 
@@ -427,7 +363,7 @@ static apr_status_t make_view(mcp_views_t *views, const char *digest, const char
     if (apr_pool_create(&build.pool, pool) != APR_SUCCESS || mcp_cache_pool(&own) != APR_SUCCESS) {
         return mcp_view_not_sound(err, pool, "out of memory");
     }
-    build.rows = apr_array_make(build.pool, 256, sizeof(row_t));
+    build.rows = apr_array_make(build.pool, 256, sizeof(mcp_view_row_t));
     view = apr_pcalloc(own, sizeof(*view));
     view->key = apr_pstrdup(own, key);
     status = mcp_view_fetch(views, digest, budget_ms, build.pool, &manifest, &bytes, err);
@@ -469,7 +405,7 @@ apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, const char *pr
     mcp_view_making_t claimed = {key, NULL};
     apr_status_t status = APR_SUCCESS;
 
-    if (cached == NULL && !claim(views, &claimed, budget_ms)) {
+    if (cached == NULL && !mcp_view_claim(views, &claimed, budget_ms)) {
         return mcp_view_not_sound(err, pool, "another request did not get the view in time");
     }
     if (cached == NULL) {
@@ -477,9 +413,9 @@ apr_status_t mcp_view_get(mcp_views_t *views, const char *digest, const char *pr
         if (cached == NULL) {
             status = make_view(views, digest, prefix, key, budget_ms, pool, &cached, err);
         }
-        unclaim(views, &claimed);
+        mcp_view_unclaim(views, &claimed);
     }
-    if (status == APR_SUCCESS) {
+    if (status == APR_SUCCESS && cached != NULL) {
         mcp_cache_release_with(views->views, cached, pool);
         *ret = cached->value;
     }

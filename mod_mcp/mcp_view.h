@@ -4,6 +4,7 @@
 #define MCP_VIEW_H
 
 #include "../proto/mcp_schema.h"
+#include "../proto/view_index.h"
 #include "mcp_ask.h"
 #include "mcp_cache.h"
 #include "mcp_urlguard.h"
@@ -17,19 +18,31 @@ typedef struct mcp_view_tool {
     mcp_class_t klass; /* effective classification */
     int is_control;    /* of the control plane: runs in policyd */
     int is_pinned;     /* always visible */
+    const char *account;   /* label of its connection or toolbox; NULL: of the control plane */
+    const char *connector; /* slug; NULL likewise */
+    const char *label;     /* what a person calls that: the connector's label, or the toolbox's description */
 } mcp_view_tool_t;
 
-/* A tool view: every tool's object as text, in bytewise order of advertised names, joined by commas, so that any page is one slice. */
-typedef struct mcp_view {
-    const char *key;         /* names these very bytes: digest and prefix */
+/* Tool objects as `tools/list` sends them, in bytewise order of names, joined by commas, so that any page is one slice. */
+typedef struct mcp_list {
     int count;
-    const mcp_view_tool_t *tools;
     const char *joined;      /* as policyd made them: 2025-06-18 and later */
     const size_t *offsets;   /* count + 1: tool i is joined[offsets[i] .. offsets[i + 1] - 1) */
     const char *old_joined;  /* without `title`: 2025-03-26 */
     const size_t *old_offsets;
     const char *whole;       /* the result of a modern tools/list that shows all on one page */
     size_t whole_bytes;
+} mcp_list_t;
+
+/* A tool view. */
+typedef struct mcp_view {
+    const char *key;         /* names these very bytes: digest and prefix */
+    int count;
+    const mcp_view_tool_t *tools; /* sorted bytewise by name; tool i stands at flat's i */
+    mcp_list_t flat;         /* every tool */
+    mcp_list_t collapsed;    /* control plane, pinned tools and the two meta-tools; empty where there is nothing to hide */
+    mcp_collapse_counts_t counts;
+    const char *applications; /* digest: names of what this caller might connect; NULL: none */
 } mcp_view_t;
 
 /* Last members of a modern list's result. */
@@ -67,6 +80,12 @@ apr_status_t mcp_view_guard(mcp_views_t *views, const char *digest, int64_t budg
 /* A caller's verdicts about a guard's rows, for mcp_urlguard_check(), which compares their number with the rows'. */
 apr_status_t mcp_view_verdicts(mcp_views_t *views, const char *digest, int64_t budget_ms, apr_pool_t *pool,
                                const char **ret, mcp_err_t *err);
+
+/* The index over the view's connected tools, made at its first search, held until pool is cleared. *ret_tools: the view's number of each tool of the
+ * index. lexicon: digest of the words that policyd ships, or NULL. */
+apr_status_t mcp_view_search_index(mcp_views_t *views, const mcp_view_t *view, const char *lexicon,
+                                   int64_t budget_ms, apr_pool_t *pool, const mcp_view_index_t **ret,
+                                   const int **ret_tools, mcp_err_t *err);
 
 /* The view's tool of this advertised name, or NULL. Lives as long as the view. */
 const mcp_view_tool_t *mcp_view_find(const mcp_view_t *view, const char *name);

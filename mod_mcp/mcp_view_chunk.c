@@ -44,6 +44,7 @@ static const char *read_tool(const json_t *entry, apr_pool_t *own, mcp_chunk_too
 {
     const char *name = mcp_json_str(entry, "name");
     const char *op = mcp_json_str(entry, "op");
+    const char *connector = mcp_json_str(entry, "connector");
     const json_t *def = json_object_get(entry, "def");
     const char *shown = mcp_json_str(def, "name");
 
@@ -55,6 +56,7 @@ static const char *read_tool(const json_t *entry, apr_pool_t *own, mcp_chunk_too
     }
     ret->name = apr_pstrdup(own, name);
     ret->op = op != NULL ? apr_pstrdup(own, op) : "";
+    ret->connector = connector != NULL ? apr_pstrdup(own, connector) : NULL;
     ret->klass = mcp_class_from_text(mcp_json_str(entry, "class"));
     ret->is_pinned = mcp_json_bool(entry, "pin");
     ret->is_named = shown != NULL;

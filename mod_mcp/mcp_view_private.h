@@ -27,6 +27,8 @@ struct mcp_views {
     mcp_cache_t *schemas;
     mcp_cache_t *guards;
     mcp_cache_t *verdicts;
+    mcp_cache_t *lexica;
+    mcp_cache_t *indices;
     pthread_mutex_t mutex; /* guards grants and making */
     pthread_cond_t made;
     mcp_view_making_t *making;
@@ -37,6 +39,7 @@ struct mcp_views {
 typedef struct mcp_chunk_tool {
     const char *name;
     const char *op;
+    const char *connector; /* slug, where the chunk says it of each tool; else NULL */
     mcp_class_t klass;
     int is_pinned;
     int is_named;      /* its text begins with the name; a control-plane tool's has none */
@@ -51,6 +54,27 @@ typedef struct mcp_chunk {
     int count;
     const mcp_chunk_tool_t *tools; /* sorted bytewise by name */
 } mcp_chunk_t;
+
+/* A selected tool under its advertised name. */
+typedef struct mcp_view_row {
+    const char *name;
+    const mcp_chunk_tool_t *tool;
+    int is_control;
+    const char *account;
+    const char *connector;
+    const char *label;
+} mcp_view_row_t;
+
+/* The right to make what is named by claimed->key, waited for until another thread that makes it is done; 0 when the budget is over before. */
+int mcp_view_claim(mcp_views_t *views, mcp_view_making_t *claimed, int64_t budget_ms);
+void mcp_view_unclaim(mcp_views_t *views, const mcp_view_making_t *claimed);
+
+/* Makes the list of these rows in own; *ret_bytes grows by what it holds. scratch ends with the caller. */
+void mcp_view_list(const mcp_view_row_t *rows, int count, apr_pool_t *own, apr_pool_t *scratch,
+                   mcp_list_t *ret, size_t *ret_bytes);
+/* The list of what is not hidden, with the meta-tools among it; empty when every connected tool is pinned, or there is none. */
+void mcp_view_list_collapsed(const mcp_view_row_t *rows, int count, apr_pool_t *own, apr_pool_t *scratch,
+                             mcp_list_t *ret, size_t *ret_bytes);
 
 /* Refuses what policyd sent; log says what is wrong with it. */
 apr_status_t mcp_view_not_sound(mcp_err_t *err, apr_pool_t *pool, const char *log);

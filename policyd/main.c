@@ -28,6 +28,7 @@
 #include "pd_ops.h"
 #include "pd_policy.h"
 #include "pd_privs.h"
+#include "pd_lexicon.h"
 #include "pd_routes.h"
 #include "pd_seal.h"
 
@@ -240,6 +241,9 @@ static int check_operations(daemon_t *daemon)
     }
     if (status == PD_OK) {
         status = pd_routes_make(daemon->core.pool); /* logs why not */
+    }
+    if (status == PD_OK) {
+        status = pd_lexicon_load(daemon->core.config->data_dir, daemon->core.pool);
     }
     return status == PD_OK ? 1 : failed(daemon, status, "operations");
 }

@@ -13,6 +13,7 @@
 #include "op_find.h"
 #include "op_reach.h"
 #include "pd_catalog.h"
+#include "pd_snapshot.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -33,8 +34,10 @@ static json_t *count_classes(const json_t *doc)
 
     json_array_foreach(json_object_get(doc, "operations"), i, op)
     {
+        const char *klass = mcp_json_str(op, "classification");
+
         for (k = 0; k < COUNT(names); k++) {
-            counts[k] += strcmp(mcp_json_str(op, "classification"), names[k]) == 0;
+            counts[k] += klass != NULL && strcmp(klass, names[k]) == 0;
         }
     }
     return json_pack("{s:I,s:I,s:I,s:I}", names[0], counts[0], names[1], counts[1], names[2],
@@ -83,7 +86,7 @@ static json_t *counts_seen(const pd_op_call_t *call, const pd_object_t *object)
     look(call, object->id, &sight);
     count = pd_op_sight_count(&sight, by_class, NULL);
     if (count < 0) {
-        return json_pack("{s:O,s:O}", "operations", json_object_get(object->doc, "operations"),
+        return json_pack("{s:O*,s:O*}", "operations", json_object_get(object->doc, "operations"),
                          "by_class", json_object_get(object->doc, "by_class"));
     }
     return json_pack("{s:i,s:{s:i,s:i,s:i,s:i}}", "operations", count, "by_class", "read",
@@ -147,14 +150,23 @@ pd_status_t pd_op_connectors_list(pd_op_call_t *call)
 static const char *const stamps[] = {"connector",  "if_revision", "revision",
                                      "created_at", "updated_at",  "by_class"};
 
+/* What is not even named can't be withheld from anybody. */
+static int is_damaged(const json_t *operation)
+{
+    return mcp_json_str(operation, "id") == NULL ||
+           mcp_json_str(operation, "classification") == NULL ||
+           mcp_json_str(operation, "path") == NULL;
+}
+
 /* The document with the operations alone that the actor sees, the others' values shared with it; kept. NULL: out
- * of memory. *ret_all: none was left out. */
+ * of memory. *ret_all: none was left out that could be read. */
 static json_t *document_seen(const pd_op_call_t *call, const pd_object_t *object, int *ret_all)
 {
     const json_t *operations = json_object_get(object->doc, "operations");
     json_t *doc = pd_op_keep(call, json_copy(object->doc));
     json_t *seen = json_array();
     pd_op_sight_t sight;
+    size_t damaged = 0;
     int failed = 0;
     size_t i;
 
@@ -162,11 +174,16 @@ static json_t *document_seen(const pd_op_call_t *call, const pd_object_t *object
     for (i = 0; i < json_array_size(operations); i++) {
         json_t *op = json_array_get(operations, i);
 
-        if (pd_op_sight_has(&sight, op)) {
+        if (is_damaged(op)) {
+            damaged++;
+        } else if (pd_op_sight_has(&sight, op)) {
             failed |= json_array_append_new(seen, json_incref(op));
         }
     }
-    *ret_all = json_array_size(seen) == json_array_size(operations);
+    if (damaged > 0) {
+        pd_op_log_damaged("operation of", object->id);
+    }
+    *ret_all = json_array_size(seen) + damaged == json_array_size(operations);
     failed |= json_object_set_new(doc, "operations", seen);
     return failed == 0 ? doc : NULL;
 }
@@ -183,6 +200,11 @@ pd_status_t pd_op_connectors_get(pd_op_call_t *call)
     if (status == PD_OK) {
         doc = document_seen(call, object, &is_whole);
         status = doc != NULL ? pd_catalog_file(doc, &file) : PD_E_NOMEM;
+    }
+    if (status == PD_E_CORRUPT) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                        "connectors update with its file replaces it.",
+                        "This connector is damaged.");
     }
     if (status != PD_OK) {
         return status;
@@ -346,8 +368,12 @@ static pd_status_t follow(pd_op_call_t *call, const pd_object_t *connection, voi
     pd_fault_t fault = {.code = MCP_CODE_NONE};
     pd_status_t status;
 
-    if (doc == NULL || label == NULL) {
-        return doc == NULL ? PD_E_NOMEM : PD_E_INTERNAL;
+    if (label == NULL) {
+        pd_op_log_damaged("connection", connection->id);
+        return PD_OK; /* it serves nobody until it has one, and its credential is for its origin */
+    }
+    if (doc == NULL) {
+        return PD_E_NOMEM;
     }
     status =
         pd_catalog_base_url(r->doc, json_object_get(doc, "variables"), call->pool, &base, &fault);
@@ -386,6 +412,7 @@ static pd_status_t write_both(pd_op_call_t *call, const char *id, json_t *doc, j
 static pd_status_t judge_update(pd_op_call_t *call, const pd_object_t *old, json_t **ret)
 {
     const json_t *file = file_of_arguments(call);
+    const char *slug = mcp_json_str(old->doc, "slug");
     json_t *doc = NULL;
     pd_status_t status = file == NULL ? PD_E_NOMEM : pd_catalog_check(file, &doc, &call->fault);
 
@@ -393,13 +420,12 @@ static pd_status_t judge_update(pd_op_call_t *call, const pd_object_t *old, json
         return status;
     }
     *ret = pd_op_keep(call, doc);
-    if (strcmp(mcp_json_str(doc, "slug"), mcp_json_str(old->doc, "slug")) == 0) {
-        return PD_OK;
+    if (slug == NULL || strcmp(mcp_json_str(doc, "slug"), slug) == 0) {
+        return PD_OK; /* one that is damaged has no slug that it could keep */
     }
     return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST,
                     "Create another connector under the new slug.",
-                    "/slug: must stay \"%s\"; names of tools and arguments depend on it",
-                    mcp_json_str(old->doc, "slug"));
+                    "/slug: must stay \"%s\"; names of tools and arguments depend on it", slug);
 }
 
 /* The connector to be replaced or deleted, of which the actor must see everything. */
@@ -455,7 +481,7 @@ pd_status_t pd_op_connectors_update(pd_op_call_t *call)
         json_decref(r.needs_reauth);
         return status;
     }
-    pd_op_detail(call, "connector=%s revision=%lld", old->id, (long long)revision);
+    pd_op_detail(call, "connector=%s revision=%" APR_INT64_T_FMT, old->id, (apr_int64_t)revision);
     return answer_write(call, old->id, revision, summary, r.needs_reauth);
 }
 
@@ -469,6 +495,50 @@ static pd_status_t refuse_use(pd_op_call_t *call, const pd_object_t *connection,
                     "The connector is in use by the connection %s.", connection->id);
 }
 
+static int has_entry_on(const pd_toolbox_t *toolbox, const char *connector_id)
+{
+    int i;
+
+    for (i = 0; i < toolbox->entries->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(toolbox->entries, i, pd_entry_t).connector_id, connector_id) ==
+            0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Rules and entries go by the connector's id: one of the same slug that is made later would be free of
+ * them. */
+static pd_status_t check_not_named(pd_op_call_t *call, const char *connector_id)
+{
+    const apr_array_header_t *toolboxes = call->snapshot->toolboxes->sorted;
+    apr_hash_index_t *at;
+    int i;
+
+    /* with a pool: the iterator inside a hash is one for all threads */
+    for (at = apr_hash_first(call->pool, call->snapshot->rulebook->rules); at != NULL;
+         at = apr_hash_next(at)) {
+        const pd_rule_t *rule = apr_hash_this_val(at);
+
+        if (apr_hash_get(rule->parts, connector_id, APR_HASH_KEY_STRING) != NULL) {
+            return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                            "restrictions list {\"connector\":…} shows them; change or delete them "
+                            "first.",
+                            "Restrictions name this connector.");
+        }
+    }
+    for (i = 0; i < toolboxes->nelts; i++) {
+        if (has_entry_on(APR_ARRAY_IDX(toolboxes, i, const pd_toolbox_t *), connector_id)) {
+            return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                            "toolboxes list {\"connector\":…} shows them; take the entries off them "
+                            "first.",
+                            "Toolboxes have entries on this connector.");
+        }
+    }
+    return PD_OK;
+}
+
 pd_status_t pd_op_connectors_delete(pd_op_call_t *call)
 {
     pd_object_t *object = NULL;
@@ -476,6 +546,9 @@ pd_status_t pd_op_connectors_delete(pd_op_call_t *call)
 
     if (status == PD_OK) {
         status = each_connection(call, object->id, refuse_use, NULL);
+    }
+    if (status == PD_OK) {
+        status = check_not_named(call, object->id);
     }
     if (status == PD_OK) {
         status = pd_tx_delete(call->tx, KIND, object->id, pd_op_if_revision(call));

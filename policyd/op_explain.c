@@ -16,6 +16,8 @@
 #define TOP_RUNG 3    /* scopes belong to a grant: the URL is judged as with all of them */
 #define MAX_PATHS 200 /* names of one operation that are shown */
 #define MAX_CLAIMS 50
+#define MAX_RULES_SHOWN 50 /* of those that govern */
+#define PRIVATE "(private)" /* stands for the label of a connection that is not the asker's to know */
 
 /* One question. */
 typedef struct question {
@@ -31,6 +33,7 @@ typedef struct question {
     pd_found_t found;
     json_t *paths;
     size_t path_count;
+    int hides_own; /* labels of what the member owns are not for the asker */
 } question_t;
 
 /* --- who and what ---------------------------------------------------------------- */
@@ -55,6 +58,12 @@ static pd_status_t find_operation(question_t *q, const char *connector, const ch
     return PD_OK;
 }
 
+static int sees_all_connections(const pd_op_call_t *call)
+{
+    return pd_actor_may(call->actor, "connection:read_all") ||
+           pd_actor_may(call->actor, "connection:admin");
+}
+
 static pd_status_t ask(question_t *q)
 {
     pd_op_call_t *call = q->call;
@@ -65,7 +74,7 @@ static pd_status_t ask(question_t *q)
     if ((tool != NULL) == (connector != NULL) || (operation != NULL) != (connector != NULL)) {
         return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST,
                         "Give `tool`, or `connector` and `operation`.",
-                        "What is asked about is one tool by its name, or one operation of a "
+                        "Explain answers about one tool by its name, or one operation of a "
                         "connector.");
     }
     if (tool == NULL) {
@@ -73,6 +82,10 @@ static pd_status_t ask(question_t *q)
     }
     q->name = tool;
     q->reach = pd_reach_tool(q->snapshot, &q->subject, tool, call->pool, &q->found, &q->trace);
+    if (q->reach == PD_REACH_OTHERS && !sees_all_connections(call)) {
+        q->reach = PD_REACH_UNKNOWN; /* whether others have such a label is not told */
+        memset(&q->found, 0, sizeof(q->found));
+    }
     q->connector = q->found.connector;
     q->operation = q->found.operation;
     return PD_OK;
@@ -95,6 +108,14 @@ static const char *item_text(pd_item_t item)
     return NULL;
 }
 
+/* A rule, and the kind of item by which it decided where it did; new reference. */
+static json_t *show_rule(const pd_rule_t *rule, pd_item_t item)
+{
+    return json_pack("{s:s, s:s*, s:s, s:s*, s:s*, s:s*}", "restriction", rule->id, "name",
+                     rule->name, "effect", rule->effect == PD_EFFECT_ALLOW ? "allow" : "block",
+                     "item", item_text(item), "role", rule->role, "member", rule->member);
+}
+
 /* The rule that decided, or null where none did; new reference. */
 static json_t *show_decided(pd_reach_t reach, const pd_reach_trace_t *trace)
 {
@@ -103,9 +124,30 @@ static json_t *show_decided(pd_reach_t reach, const pd_reach_trace_t *trace)
     if (rule == NULL || (reach != PD_REACH_OK && reach != PD_REACH_BLOCKED)) {
         return json_null();
     }
-    return json_pack("{s:s, s:s, s:s*, s:s*, s:s*}", "restriction", rule->id, "effect",
-                     rule->effect == PD_EFFECT_ALLOW ? "allow" : "block", "item",
-                     item_text(trace->decided.item), "role", rule->role, "member", rule->member);
+    return show_rule(rule, trace->decided.item);
+}
+
+/* The rules that govern, also those that say nothing of what is asked: which allow rule engages the allowlist, and that a
+ * member's own replace those of the roles, is seen in no other place. */
+static json_t *show_rules(const pd_rules_t *rules)
+{
+    json_t *shown = json_array();
+    int i;
+    int k;
+
+    for (i = 0; rules->layers != NULL && i < rules->layers->nelts; i++) {
+        const pd_layer_t *layer = APR_ARRAY_IDX(rules->layers, i, const pd_layer_t *);
+
+        for (k = 0; k < layer->rules->nelts && json_array_size(shown) < MAX_RULES_SHOWN; k++) {
+            if (json_array_append_new(shown, show_rule(APR_ARRAY_IDX(layer->rules, k,
+                                                                     const pd_rule_t *),
+                                                       PD_ITEM_NONE)) != 0) {
+                json_decref(shown);
+                return NULL;
+            }
+        }
+    }
+    return shown;
 }
 
 static json_t *show_point(pd_reach_t reach, const pd_reach_trace_t *trace)
@@ -121,10 +163,12 @@ static json_t *show_point(pd_reach_t reach, const pd_reach_trace_t *trace)
 /* --- paths ----------------------------------------------------------------------- */
 
 /* Asks about one name of the operation and notes the answer. Without a tool in the question, the
- * first name that the member has stands for it, else the first of all. */
+ * first name that the member has stands for it, else the first of all. account NULL: neither it nor the
+ * name is for the asker. */
 static pd_status_t add_path(question_t *q, const char *name, const char *via, const char *account,
                             int is_frozen)
 {
+    int is_hidden = account == NULL;
     pd_reach_trace_t trace;
     pd_found_t found;
     pd_reach_t reach;
@@ -132,18 +176,22 @@ static pd_status_t add_path(question_t *q, const char *name, const char *via, co
     if (++q->path_count > MAX_PATHS) {
         return PD_OK;
     }
+    if (pd_boot_left_ms(q->call->deadline) <= 0) {
+        return PD_E_TIMEOUT;
+    }
     reach = pd_reach_tool(q->snapshot, &q->subject, name, q->call->pool, &found, &trace);
     if (q->name == NULL ||
         (pd_op_text(q->call, "tool") == NULL && reach == PD_REACH_OK && q->reach != PD_REACH_OK)) {
-        q->name = name;
+        q->name = is_hidden ? PRIVATE : name;
         q->reach = reach;
         q->trace = trace;
         q->found = found;
     }
-    return json_array_append_new(q->paths, json_pack("{s:s, s:s, s:s, s:s, s:b}", "tool", name,
-                                                     "via", via, "account", account, "answer",
-                                                     pd_reach_text(reach), "frozen", is_frozen)) ==
-                   0
+    return json_array_append_new(q->paths, json_pack("{s:s, s:s, s:s, s:s, s:b}", "tool",
+                                                     is_hidden ? PRIVATE : name, "via", via,
+                                                     "account", is_hidden ? PRIVATE : account,
+                                                     "answer", pd_reach_text(reach), "frozen",
+                                                     is_frozen)) == 0
                ? PD_OK
                : PD_E_NOMEM;
 }
@@ -162,7 +210,8 @@ static pd_status_t add_connections(question_t *q, const apr_array_header_t *conn
                           sizeof(name)) != MCP_OK) {
             continue;
         }
-        status = add_path(q, apr_pstrdup(q->call->pool, name), "connection", connection->label, 0);
+        status = add_path(q, apr_pstrdup(q->call->pool, name), "connection",
+                          connection->owner != NULL && q->hides_own ? NULL : connection->label, 0);
     }
     return status;
 }
@@ -286,7 +335,9 @@ static json_t *show_url(const question_t *q)
     connection = APR_ARRAY_IDX(q->found.connections, 0, const pd_connection_t *);
     verdicts = pd_reach_verdicts(q->snapshot, &q->subject, connection, TOP_RUNG, q->call->pool);
     at = q->operation - (const pd_operation_t *)q->connector->operations->elts;
-    return json_pack("{s:s, s:s, s:s, s:o}", "connection", connection->label, "template",
+    return json_pack("{s:s, s:s, s:s, s:o}", "connection",
+                     connection->owner != NULL && q->hides_own ? PRIVATE : connection->label,
+                     "template",
                      q->operation->path, "verdict", verdict_text(verdicts[at]), "claimed_by",
                      show_claims(q, verdicts));
 }
@@ -297,12 +348,12 @@ static json_t *show_answer(question_t *q)
 {
     const pd_object_t *member = q->member;
     json_t *shown = json_pack(
-        "{s:s, s:s*, s:s*, s:O*, s:s, s:s, s:o, s:o, s:o, s:O}", "member", member->id, "email",
+        "{s:s, s:s*, s:s*, s:O*, s:s, s:o, s:s, s:o, s:o, s:o, s:O}", "member", member->id, "email",
         mcp_json_str(member->doc, "email"), "state", mcp_json_str(member->doc, "state"), "roles",
         json_object_get(member->doc, "roles"), "governed",
-        pd_governed_text(q->trace.rules.governed), "answer", pd_reach_text(q->reach), "decided_by",
-        show_decided(q->reach, &q->trace), "points", show_points(q), "url", show_url(q), "paths",
-        q->paths);
+        pd_governed_text(q->trace.rules.governed), "rules", show_rules(&q->trace.rules), "answer",
+        pd_reach_text(q->reach), "decided_by", show_decided(q->reach, &q->trace), "points",
+        show_points(q), "url", show_url(q), "paths", q->paths);
     json_t *what = json_pack("{s:s*, s:s*, s:s*, s:s*}", "tool", q->name, "connector",
                              q->connector != NULL ? q->connector->id : NULL, "connector_slug",
                              q->connector != NULL ? q->connector->slug : NULL, "operation",
@@ -324,10 +375,15 @@ static json_t *show_answer(question_t *q)
 pd_status_t pd_op_restrictions_explain(pd_op_call_t *call)
 {
     question_t q = {.call = call, .snapshot = call->snapshot};
+    const char *named = pd_op_text(call, "member");
     pd_status_t status = pd_op_has_policy(call);
 
     if (status == PD_OK) {
-        status = pd_op_member(call, pd_op_text(call, "member"), &q.member);
+        status = pd_op_subject_named(call, named, &q.subject);
+    }
+    if (status == PD_OK) {
+        status = pd_op_member(call, q.subject.member_id != NULL ? q.subject.member_id : named,
+                              &q.member);
     }
     if (status != PD_OK) {
         return status;
@@ -335,6 +391,7 @@ pd_status_t pd_op_restrictions_explain(pd_op_call_t *call)
     q.paths = pd_op_keep(call, json_array());
     q.subject.member_id = q.member->id;
     q.subject.role_names = pd_op_role_names(call, json_object_get(q.member->doc, "roles"));
+    q.hides_own = !pd_op_is_actor(call, q.member->id) && !sees_all_connections(call);
     status = ask(&q);
     if (status == PD_OK) {
         status = add_paths(&q);

@@ -7,6 +7,7 @@
 #include <apr_strings.h>
 
 #include "../proto/mcp_body.h"
+#include "pd_log.h"
 
 #define STEP 200 /* objects read at once */
 
@@ -101,6 +102,11 @@ pd_status_t pd_op_answer_again(pd_op_call_t *call, const char *kind, const char 
     return status == PD_OK ? pd_op_answer(call, show(call, object)) : status;
 }
 
+void pd_op_log_damaged(const char *kind, const char *id)
+{
+    pd_log(PD_LOG_ERR, 173, "the stored %s %s is damaged and left out", kind, id);
+}
+
 /* By id where the text has the prefix of one, else by alternative key. */
 static pd_status_t find_named(pd_op_call_t *call, const char *kind, const char *prefix,
                               const char *named, const char *key, pd_object_t **ret)
@@ -161,6 +167,7 @@ static pd_status_t take_step(pd_op_call_t *call, const pd_op_list_t *list,
 
     for (i = 0; i < step->nelts; i++) {
         const pd_object_t *object = APR_ARRAY_IDX(step, i, pd_object_t *);
+        json_t *shown;
 
         if (list->pick != NULL && !list->pick(call, object, list->baton)) {
             continue;
@@ -169,7 +176,12 @@ static pd_status_t take_step(pd_op_call_t *call, const pd_op_list_t *list,
             *ret_more = 1;
             return PD_OK;
         }
-        if (json_array_append_new(items, list->show(call, object)) != 0) {
+        shown = list->show(call, object);
+        if (shown == NULL) {
+            pd_op_log_damaged(list->kind, object->id);
+            continue; /* the others are sound */
+        }
+        if (json_array_append_new(items, shown) != 0) {
             return PD_E_NOMEM;
         }
         *last = apr_pstrdup(call->pool, object->id);

@@ -33,6 +33,9 @@ typedef json_t *pd_op_show_fn(const pd_op_call_t *call, const pd_object_t *objec
 pd_status_t pd_op_answer_again(pd_op_call_t *call, const char *kind, const char *id,
                                pd_op_show_fn *show);
 
+/* Says in the log that a stored object is left out of what is asked about, since it can't be read. */
+void pd_op_log_damaged(const char *kind, const char *id);
+
 /* A member by id or email, a custom role by id or name, a connector by id or slug. PD_E_INVALID
  * with fault NOT_FOUND when there is none. A removed member is found by id. */
 pd_status_t pd_op_member(pd_op_call_t *call, const char *named, pd_object_t **ret);
@@ -51,7 +54,7 @@ typedef struct pd_op_list {
 } pd_op_list_t;
 
 /* Adds objects after the id `after` (NULL: from the start) to the array items until it holds
- * `limit`. *ret_next, in: the cursor that stands for "from the start" where items is full already
+ * `limit`; one that can't be shown is left out and logged. *ret_next, in: the cursor that stands for "from the start" where items is full already
  * (NULL: none); out: cursor of the next page in the call's pool, or NULL when this was the last. */
 pd_status_t pd_op_list_more(pd_op_call_t *call, const pd_op_list_t *list, const char *after,
                             size_t limit, json_t *items, const char **ret_next);

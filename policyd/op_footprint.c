@@ -15,7 +15,6 @@
 #include "op_reach.h"
 #include "pd_control.h"
 #include "pd_entry.h"
-#include "pd_roles.h"
 
 #define HEAVIEST 10
 
@@ -40,36 +39,6 @@ typedef struct weighing {
     heavy_t heaviest[HEAVIEST]; /* heaviest first */
     int heavy_count;
 } weighing_t;
-
-/* --- whose list ------------------------------------------------------------------ */
-
-static pd_status_t find_caller(weighing_t *weighing, pd_subject_t *subject)
-{
-    pd_op_call_t *call = weighing->call;
-    pd_actor_t *caller = &weighing->caller;
-    pd_object_t *member = NULL;
-    pd_status_t status = pd_op_subject_named(call, pd_op_text(call, "member"), subject);
-
-    if (status != PD_OK) {
-        return status;
-    }
-    *caller = *call->actor;
-    if (subject->member_id == NULL ||
-        (caller->member_id != NULL && strcmp(subject->member_id, caller->member_id) == 0)) {
-        return PD_OK;
-    }
-    status = pd_tx_get(call->tx, "member", subject->member_id, &member);
-    if (status != PD_OK) {
-        return status;
-    }
-    memset(caller, 0, sizeof(*caller));
-    caller->member_id = subject->member_id;
-    caller->role_names = subject->role_names;
-    caller->scopes =
-        MCP_SCOPE_READ | MCP_SCOPE_WRITE | MCP_SCOPE_DESTRUCTIVE | MCP_SCOPE_TOOLS;
-    return pd_roles_permissions(call->tx, json_object_get(member->doc, "roles"), call->pool,
-                                &caller->permissions, &caller->is_owner);
-}
 
 /* --- weighing -------------------------------------------------------------------- */
 
@@ -121,22 +90,6 @@ static mcp_footprint_t *sum_of(weighing_t *weighing, const char *slug)
         apr_hash_set(weighing->by_connector, slug, APR_HASH_KEY_STRING, found);
     }
     return &found->sum;
-}
-
-/* Tells how an entry looks by copies of its own: what is cached in the real ones is the loop's. */
-static pd_status_t advertise_apart(const pd_found_t *found, apr_pool_t *pool,
-                                   const pd_advertised_t **ret)
-{
-    pd_toolbox_t toolbox = *found->toolbox;
-    pd_entry_t entry = *found->entry;
-    pd_found_t apart = *found;
-
-    toolbox.pool = pool;
-    entry.toolbox = &toolbox;
-    entry.made = apr_hash_make(pool);
-    apart.entry = &entry;
-    apart.toolbox = &toolbox;
-    return pd_entry_advertise(&apart, pool, ret);
 }
 
 /* The definition as a view has it (pd_view.c), made without what the loop's thread keeps; NULL: out of memory. */
@@ -197,7 +150,7 @@ static pd_status_t weigh_found(const pd_found_t *found, void *baton)
         return PD_E_NOMEM;
     }
     if (found->entry != NULL) {
-        status = advertise_apart(found, scratch, &advertised);
+        status = pd_entry_advertise_apart(found, scratch, &advertised);
     }
     if (status == PD_OK) {
         status = weigh(weighing, definition(found, advertised), slug, &weighing->connected,
@@ -364,7 +317,7 @@ pd_status_t pd_op_footprint_get(pd_op_call_t *call)
     pd_status_t status = pd_op_has_policy(call);
 
     if (status == PD_OK) {
-        status = find_caller(&weighing, &subject);
+        status = pd_op_caller_named(call, pd_op_text(call, "member"), &subject, &weighing.caller);
     }
     if (status != PD_OK) {
         return status;

@@ -42,7 +42,7 @@ static json_t *show_grant(const pd_op_call_t *call, const pd_object_t *object)
     (void)call;
     pd_wall_text((pd_wall_t){expires_us}, expires);
     shown = json_pack(
-        "{s:s, s:s*, s:s*, s:O, s:s*, s:s*, s:s, s:s*}", "grant", object->id, "member",
+        "{s:s, s:s*, s:s*, s:O*, s:s*, s:s*, s:s, s:s*}", "grant", object->id, "member",
         mcp_json_str(object->doc, "member"), "client", mcp_json_str(object->doc, "client"),
         "scopes", json_object_get(object->doc, "scopes"), "resource",
         mcp_json_str(object->doc, "resource"), "expires_at", expires_us != 0 ? expires : NULL,

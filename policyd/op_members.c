@@ -7,8 +7,10 @@
 
 #include "../proto/mcp_body.h"
 #include "op_find.h"
+#include "op_reach.h"
 #include "op_roles.h"
 #include "op_toolboxes.h"
+#include "pd_snapshot.h"
 
 #define MAX_EMAIL 254
 #define STEP 200
@@ -18,7 +20,7 @@
 static json_t *show_member(const pd_op_call_t *call, const pd_object_t *object)
 {
     json_t *shown = json_pack(
-        "{s:s, s:s*, s:s*, s:O, s:s*}", "member", object->id, "email",
+        "{s:s, s:s*, s:s*, s:O*, s:s*}", "member", object->id, "email",
         mcp_json_str(object->doc, "email"), "name", mcp_json_str(object->doc, "name"), "roles",
         json_object_get(object->doc, "roles"), "state", mcp_json_str(object->doc, "state"));
 
@@ -245,6 +247,53 @@ static pd_status_t store_member(pd_op_call_t *call, const pd_object_t *member, j
     return status == PD_OK ? pd_op_answer_again(call, "member", member->id, show_member) : status;
 }
 
+static int is_in(const json_t *roles, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < json_array_size(roles); i++) {
+        const char *one = json_string_value(json_array_get(roles, i));
+
+        if (one != NULL && strcmp(one, name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Nobody takes off himself what restrictions hold him by, unless he could change these. */
+static pd_status_t check_own_restrictions(pd_op_call_t *call, const pd_object_t *member,
+                                          const json_t *becomes)
+{
+    static const char permission[] = "restriction:write";
+    const pd_actor_t *actor = call->actor;
+    const json_t *roles = json_object_get(member->doc, "roles");
+    pd_status_t status;
+    size_t i;
+
+    if (actor->member_id == NULL || strcmp(actor->member_id, member->id) != 0 || actor->is_owner ||
+        pd_actor_may(actor, permission)) {
+        return PD_OK;
+    }
+    status = pd_op_has_policy(call);
+    for (i = 0; status == PD_OK && i < json_array_size(roles); i++) {
+        const char *name = json_string_value(json_array_get(roles, i));
+
+        if (name == NULL || is_in(becomes, name) ||
+            apr_hash_get(call->snapshot->rulebook->by_role, name, APR_HASH_KEY_STRING) == NULL) {
+            continue;
+        }
+        pd_op_detail(call, "lacks=%s", permission);
+        (void)apr_cpystrn(call->fault.permission, permission, sizeof(call->fault.permission));
+        return pd_fault(&call->fault, MCP_CODE_PERMISSION_DENIED,
+                        "Ask another one who holds member:write.",
+                        "Restrictions are for the role %s: taking it off yourself needs the "
+                        "permission %s.",
+                        name, permission);
+    }
+    return status;
+}
+
 /* A new email is a new way to sign in as the member: only for who may act with the member's roles.
  */
 static pd_status_t check_update(pd_op_call_t *call, const pd_object_t *member)
@@ -261,6 +310,9 @@ static pd_status_t check_update(pd_op_call_t *call, const pd_object_t *member)
     }
     if (status == PD_OK && roles != NULL) {
         status = check_roles(call, roles);
+        if (status == PD_OK) {
+            status = check_own_restrictions(call, member, roles);
+        }
         if (status == PD_OK && is_active_owner(member) && !pd_op_roles_has_owner(roles)) {
             status = check_not_last_owner(call, member);
         }

@@ -123,6 +123,15 @@ pd_status_t pd_paper_permission(pd_op_call_t *call, const char *permission, cons
                     "%s: your roles do not hold the permission %s.", section, permission);
 }
 
+pd_status_t pd_paper_may_name(pd_op_call_t *call, const pd_section_t *section, const json_t *file)
+{
+    if (mcp_json_str(json_object_get(file, "target"), "member") == NULL &&
+        json_array_size(json_object_get(file, "members")) == 0) {
+        return PD_OK;
+    }
+    return pd_paper_permission(call, "member:read", section->name);
+}
+
 /* --- export ----------------------------------------------------------------------- */
 
 static int is_asked(const json_t *names, const char *name)
@@ -139,6 +148,15 @@ static int is_asked(const json_t *names, const char *name)
     return names == NULL;
 }
 
+/* A document opens no more than reading its parts does. */
+static pd_status_t check_read(pd_op_call_t *call, const pd_section_t *section)
+{
+    if (section->read[1] != NULL && pd_actor_may(call->actor, section->read[1])) {
+        return PD_OK;
+    }
+    return pd_paper_permission(call, section->read[0], section->name);
+}
+
 /* A connector is shown as it is or not at all: what the actor can't have of it would be lost by applying the document. */
 static pd_status_t check_sight(pd_paper_t *paper, const pd_holding_t *held, const json_t *file)
 {
@@ -146,10 +164,15 @@ static pd_status_t check_sight(pd_paper_t *paper, const pd_holding_t *held, cons
     pd_subject_t subject = pd_op_subject(call->actor);
     pd_op_sight_t sight;
     const json_t *operation;
+    pd_status_t status;
     size_t i;
 
-    if (call->snapshot == NULL || subject.member_id == NULL) {
+    if (subject.member_id == NULL) {
         return PD_OK; /* no member, no rule */
+    }
+    status = pd_op_has_policy(call);
+    if (status != PD_OK) {
+        return status;
     }
     pd_op_sight_begin(call, &subject, held->object->id, &sight);
     json_array_foreach(json_object_get(file, "operations"), i, operation)
@@ -177,6 +200,9 @@ static pd_status_t export_section(pd_paper_t *paper, const pd_section_t *section
         json_t *file = NULL;
 
         status = pd_paper_file(paper, section, held, &file);
+        if (status == PD_OK) {
+            status = pd_paper_may_name(paper->call, section, file);
+        }
         if (status == PD_OK && section->is_large) {
             status = check_sight(paper, held, file);
         }
@@ -209,8 +235,10 @@ pd_status_t pd_op_policy_export(pd_op_call_t *call)
     const pd_section_t *section;
     size_t bytes = 0;
 
-    if (status == PD_OK && is_asked(asked, "toolboxes")) {
-        status = pd_paper_permission(call, "toolbox:write", "toolboxes");
+    for (section = pd_sections; status == PD_OK && section->name != NULL; section++) {
+        if (is_asked(asked, section->name)) {
+            status = check_read(call, section);
+        }
     }
     for (section = pd_sections; status == PD_OK && section->name != NULL; section++) {
         if (is_asked(asked, section->name)) {

@@ -12,8 +12,8 @@
 
 #include "pd_ops.h"
 
-/* {"sections"?: names, all if not given} -> the document. Toolboxes show frozen values, so that section
- * asks for toolbox:write too; a connector of which the actor does not see all refuses: an export is
+/* {"sections"?: names, all if not given} -> the document. Each section asks for the permission that reads all of it
+ * (op_policy_sections.c), and for member:read where it names a member; a connector of which the actor does not see all refuses: an export is
  * whole or none. */
 pd_status_t pd_op_policy_export(pd_op_call_t *call);
 

@@ -14,6 +14,7 @@
 
 #define MAX_CHANGES 1000 /* shown */
 #define MAX_WARNINGS 100 /* shown */
+#define MAX_DETAIL   16000 /* bytes of the record that name objects; it takes some more */
 
 /* --- the plan --------------------------------------------------------------------- */
 
@@ -41,6 +42,9 @@ typedef struct applying {
     pd_snapshot_t *current;        /* as the last steps left it; NULL: as the unit began */
     const pd_section_t *following; /* whose steps run */
     int is_behind;                 /* steps were made since `current` */
+    char *named;     /* for the record: "created role=rol_…, deleted …"; MAX_DETAIL bytes */
+    size_t named_bytes;
+    int unnamed;     /* steps that it had no room for */
 } applying_t;
 
 /* Where in the document something is wrong, before what is wrong. */
@@ -314,7 +318,10 @@ static pd_status_t plan_section(applying_t *a, const pd_section_t *section, cons
     for (k = 0; status == PD_OK && a->is_pruning && k < all->nelts; k++) {
         const pd_holding_t *held = &APR_ARRAY_IDX(all, k, pd_holding_t);
 
-        if (!held->is_wanted) {
+        if (!held->is_wanted && held->file != NULL) {
+            status = pd_paper_may_name(call, section, held->file); /* the plan does */
+        }
+        if (status == PD_OK && !held->is_wanted) {
             status = plan(a, section, DELETES, section->remove_args(held), held->name, 0);
         }
     }
@@ -391,6 +398,22 @@ static pd_status_t take_warnings(applying_t *a, const change_t *change, const js
     return status;
 }
 
+/* Adds what a step did to the record: its operation's own detail, which holds ids. Once there is no room, all that come later are counted. */
+static void name_step(applying_t *a, const change_t *change, const char *detail)
+{
+    static const char *const words[EFFECTS] = {"created", "updated", "deleted"};
+    const char *text = detail != NULL ? detail : change->section->name;
+    size_t bytes = strlen(words[change->effect]) + strlen(text) + 3;
+
+    if (a->unnamed > 0 || a->named_bytes + bytes >= MAX_DETAIL) {
+        a->unnamed++;
+        return;
+    }
+    a->named_bytes += (size_t)apr_snprintf(a->named + a->named_bytes, MAX_DETAIL - a->named_bytes,
+                                           "%s%s %s", a->named_bytes > 0 ? ", " : "",
+                                           words[change->effect], text);
+}
+
 static pd_status_t run_handler(applying_t *a, const change_t *change, apr_pool_t *pool)
 {
     pd_op_call_t sub = *a->call;
@@ -410,6 +433,7 @@ static pd_status_t run_handler(applying_t *a, const change_t *change, apr_pool_t
         status = change->op->handler(&sub);
     }
     if (status == PD_OK) {
+        name_step(a, change, sub.detail);
         status = take_warnings(a, change, sub.result);
     }
     json_decref(sub.result);
@@ -538,8 +562,11 @@ static pd_status_t answer(applying_t *a, const char *plan_digest)
     json_t *list = json_array();
     pd_status_t status = list != NULL ? each_change(a, show_change, list) : PD_E_NOMEM;
 
-    pd_op_detail(a->call, "created=%d updated=%d deleted=%d", a->counts[CREATES],
-                 a->counts[UPDATES], a->counts[DELETES]);
+    pd_op_detail(a->call, "created=%d updated=%d deleted=%d%s%s%s", a->counts[CREATES],
+                 a->counts[UPDATES], a->counts[DELETES], a->named_bytes > 0 ? ": " : "", a->named,
+                 a->unnamed > 0
+                     ? apr_psprintf(a->call->pool, ", and %d more", a->unnamed)
+                     : "");
     if (status != PD_OK) {
         json_decref(list);
         return status;
@@ -559,7 +586,8 @@ pd_status_t pd_op_policy_apply(pd_op_call_t *call)
                     .is_pruning = mcp_json_bool(call->args, "prune"),
                     .writes = apr_array_make(call->pool, 16, sizeof(change_t)),
                     .removals = apr_array_make(call->pool, 16, sizeof(change_t)),
-                    .warnings = pd_op_keep(call, json_array())};
+                    .warnings = pd_op_keep(call, json_array()),
+                    .named = apr_pcalloc(call->pool, MAX_DETAIL)};
     char plan_digest[MCP_DIGEST_HEX + 1];
     pd_status_t status = plan_all(&a, json_object_get(call->args, "policy"));
 

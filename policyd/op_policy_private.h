@@ -13,6 +13,7 @@ typedef struct pd_paper {
     pd_op_call_t *call;
     apr_hash_t *slugs;   /* connector id -> slug; NULL until asked for */
     apr_hash_t *members; /* member id -> email in lower case, or the id of one who has none; filled as asked for */
+    apr_hash_t *sights;  /* what the actor sees of connectors (op_reach.h); NULL until asked for */
     apr_hash_t *labels;  /* connection id -> label of a shared connection, or the id of another; filled as asked for */
 } pd_paper_t;
 
@@ -32,6 +33,7 @@ typedef struct pd_section {
     const char *name;     /* of the document's member */
     const char *kind;     /* of the objects that are listed */
     const char *create, *update, *remove; /* operations */
+    const char *read[2];  /* permissions that export asks for: one of them is enough */
     int is_large;         /* files are made one at a time, and let go */
     /* Members that an update can't take away: an object that is to be without one of them is made anew. NULL-terminated, or NULL */
     const char *const *lasting;
@@ -67,6 +69,8 @@ pd_status_t pd_paper_list(pd_paper_t *paper, const pd_section_t *section,
 /* The file of a held object; new reference. */
 pd_status_t pd_paper_file(pd_paper_t *paper, const pd_section_t *section, const pd_holding_t *held,
                           json_t **ret);
+/* PD_OK when the file names no member, or the actor may read members; else fault PERMISSION_DENIED. */
+pd_status_t pd_paper_may_name(pd_op_call_t *call, const pd_section_t *section, const json_t *file);
 /* PD_OK when the actor holds the permission (NULL: none is needed), else fault PERMISSION_DENIED naming it and the section. */
 pd_status_t pd_paper_permission(pd_op_call_t *call, const char *permission, const char *section);
 

@@ -10,6 +10,7 @@
 
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_names.h"
+#include "op_reach.h"
 
 /* An entry, to be sorted. */
 typedef struct named {
@@ -219,9 +220,46 @@ static pd_status_t to_form(pd_paper_t *paper, const json_t *from, json_t **ret)
     return *ret != NULL ? PD_OK : PD_E_NOMEM;
 }
 
+/* Its values belong to its operations: a document shows and compares them, so it takes somebody who sees
+ * these. */
+static pd_status_t check_sight(pd_paper_t *paper, const json_t *doc)
+{
+    pd_op_call_t *call = paper->call;
+    const json_t *entry;
+    pd_status_t status;
+    size_t i;
+
+    if (call->actor->member_id == NULL) {
+        return PD_OK; /* no member, no rule */
+    }
+    status = pd_op_has_policy(call);
+    if (paper->sights == NULL) {
+        paper->sights = apr_hash_make(call->pool);
+    }
+    json_array_foreach(json_object_get(doc, "entries"), i, entry)
+    {
+        const char *connector = mcp_json_str(entry, "connector");
+        const char *operation = mcp_json_str(entry, "operation");
+
+        if (status != PD_OK || connector == NULL || operation == NULL) {
+            break; /* to_form() says what is wrong */
+        }
+        if (!pd_op_sees_connector(call, paper->sights, connector) ||
+            !pd_op_sees_operation(call, paper->sights, connector, operation)) {
+            return pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                            "Use other sections, or ask somebody who has all of it.",
+                            "toolboxes: the operation of an entry is withheld from you, so that "
+                            "your document would not be whole.");
+        }
+    }
+    return status;
+}
+
 pd_status_t pd_paper_toolbox_to_file(pd_paper_t *paper, const pd_object_t *object, json_t **ret)
 {
-    return to_form(paper, object->doc, ret);
+    pd_status_t status = check_sight(paper, object->doc);
+
+    return status == PD_OK ? to_form(paper, object->doc, ret) : status;
 }
 
 pd_status_t pd_paper_toolbox_canonical(pd_paper_t *paper, const json_t *given, json_t **ret)

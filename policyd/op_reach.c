@@ -8,6 +8,7 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_kind_text.h"
 #include "op_find.h"
+#include "pd_roles.h"
 
 /* No connector has this id, and no slug has its form. */
 #define NOBODYS "con_"
@@ -37,7 +38,7 @@ const char *const *pd_op_role_names(const pd_op_call_t *call, const json_t *role
     return names;
 }
 
-static int is_actor(const pd_op_call_t *call, const char *named)
+int pd_op_is_actor(const pd_op_call_t *call, const char *named)
 {
     const pd_actor_t *actor = call->actor;
 
@@ -53,7 +54,7 @@ pd_status_t pd_op_subject_named(pd_op_call_t *call, const char *named, pd_subjec
     pd_status_t status;
 
     *ret = pd_op_subject(call->actor);
-    if (named == NULL || is_actor(call, named)) {
+    if (named == NULL || pd_op_is_actor(call, named)) {
         return PD_OK;
     }
     if (!pd_actor_may(call->actor, "member:read")) {
@@ -75,6 +76,34 @@ pd_status_t pd_op_subject_named(pd_op_call_t *call, const char *named, pd_subjec
     ret->member_id = apr_pstrdup(call->pool, member->id);
     ret->role_names = pd_op_role_names(call, json_object_get(member->doc, "roles"));
     return PD_OK;
+}
+
+pd_status_t pd_op_caller_named(pd_op_call_t *call, const char *named, pd_subject_t *ret,
+                               pd_actor_t *caller)
+{
+    const pd_actor_t *actor = call->actor;
+    pd_object_t *member = NULL;
+    pd_status_t status = pd_op_subject_named(call, named, ret);
+
+    if (status != PD_OK) {
+        return status;
+    }
+    *caller = *actor;
+    if (ret->member_id == NULL ||
+        (actor->member_id != NULL && strcmp(ret->member_id, actor->member_id) == 0)) {
+        return PD_OK;
+    }
+    status = pd_tx_get(call->tx, "member", ret->member_id, &member);
+    if (status != PD_OK) {
+        return status;
+    }
+    memset(caller, 0, sizeof(*caller));
+    caller->member_id = ret->member_id;
+    caller->role_names = ret->role_names;
+    caller->scopes =
+        MCP_SCOPE_READ | MCP_SCOPE_WRITE | MCP_SCOPE_DESTRUCTIVE | MCP_SCOPE_TOOLS;
+    return pd_roles_permissions(call->tx, json_object_get(member->doc, "roles"), call->pool,
+                                &caller->permissions, &caller->is_owner);
 }
 
 pd_status_t pd_op_has_policy(pd_op_call_t *call)
@@ -177,6 +206,44 @@ int pd_op_sees(const pd_op_call_t *call, const pd_subject_t *subject, const char
 
     pd_op_sight_begin(call, subject, connector_id, &sight);
     return pd_op_sight_count(&sight, by_class, NULL) != 0;
+}
+
+/* What is remembered of a connector. */
+typedef struct look {
+    pd_op_sight_t sight;
+    int is_seen;
+} look_t;
+
+static const look_t *look_at(const pd_op_call_t *call, apr_hash_t *sights, const char *connector_id)
+{
+    look_t *look = apr_hash_get(sights, connector_id, APR_HASH_KEY_STRING);
+    pd_subject_t subject = pd_op_subject(call->actor);
+    int by_class[MCP_CLASS_FORBIDDEN + 1];
+
+    if (look == NULL) {
+        look = apr_pcalloc(call->pool, sizeof(*look));
+        pd_op_sight_begin(call, &subject, connector_id, &look->sight);
+        look->is_seen = pd_op_sight_count(&look->sight, by_class, NULL) != 0;
+        apr_hash_set(sights, apr_pstrdup(call->pool, connector_id), APR_HASH_KEY_STRING, look);
+    }
+    return look;
+}
+
+int pd_op_sees_connector(const pd_op_call_t *call, apr_hash_t *sights, const char *connector_id)
+{
+    return look_at(call, sights, connector_id)->is_seen;
+}
+
+int pd_op_sees_operation(const pd_op_call_t *call, apr_hash_t *sights, const char *connector_id,
+                         const char *operation_id)
+{
+    const look_t *look = look_at(call, sights, connector_id);
+    const pd_operation_t *operation =
+        look->sight.connector != NULL
+            ? pd_catalog_operation(look->sight.connector, operation_id)
+            : NULL;
+
+    return operation != NULL ? sees(&look->sight, operation) : may_have(&look->sight, operation_id);
 }
 
 pd_status_t pd_op_connector_seen(pd_op_call_t *call, const char *named, pd_object_t **ret)

@@ -10,6 +10,9 @@
 /* The actor as the resolver takes him; texts are the actor's. */
 pd_subject_t pd_op_subject(const pd_actor_t *actor);
 
+/* 1 when an id or email names the actor himself. */
+int pd_op_is_actor(const pd_op_call_t *call, const char *named);
+
 /* The roles of a member's document as the resolver takes them: NULL-terminated, in the call's pool. */
 const char *const *pd_op_role_names(const pd_op_call_t *call, const json_t *roles);
 
@@ -17,6 +20,11 @@ const char *const *pd_op_role_names(const pd_op_call_t *call, const json_t *role
  * fault PERMISSION_DENIED, which does not tell whether there is such a member, or NOT_FOUND. Texts are in the call's pool or the
  * actor's. */
 pd_status_t pd_op_subject_named(pd_op_call_t *call, const char *named, pd_subject_t *ret);
+
+/* As pd_op_subject_named(), and what he holds: *caller is the actor himself, or another member with the permissions of his roles and all
+ * scopes, which belong to a grant. */
+pd_status_t pd_op_caller_named(pd_op_call_t *call, const char *named, pd_subject_t *ret,
+                               pd_actor_t *caller);
 
 /* PD_OK when the call has a policy to decide by, else fault POLICY_UNAVAILABLE: without one nothing is shown. */
 pd_status_t pd_op_has_policy(pd_op_call_t *call);
@@ -40,6 +48,12 @@ int pd_op_sight_count(const pd_op_sight_t *sight, int by_class[MCP_CLASS_FORBIDD
 
 /* 1 when the subject sees anything of the connector. */
 int pd_op_sees(const pd_op_call_t *call, const pd_subject_t *subject, const char *connector_id);
+
+/* 1 when the actor sees anything of the connector; `sights` (a hash in the call's pool) remembers what was looked at. */
+int pd_op_sees_connector(const pd_op_call_t *call, apr_hash_t *sights, const char *connector_id);
+/* 1 when the actor sees an operation, as far as his rules reach also one that the catalog has lost. */
+int pd_op_sees_operation(const pd_op_call_t *call, apr_hash_t *sights, const char *connector_id,
+                         const char *operation_id);
 
 /* A connector by id or slug that the actor sees something of: as pd_op_connector(), and one that he does not see answers the same bytes
  * as one that there is not. */

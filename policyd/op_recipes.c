@@ -203,7 +203,8 @@ static pd_status_t check_recipe(pd_op_call_t *call, const json_t *doc)
         }
     }
     if (text == NULL) {
-        return PD_E_INTERNAL;
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "Give `text`, or delete it.",
+                        "This recipe is damaged: it has no text.");
     }
     if (strlen(text) > MAX_TEXT) {
         return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST, NULL,
@@ -294,6 +295,10 @@ pd_status_t pd_op_recipes_update(pd_op_call_t *call)
     if (status != PD_OK) {
         return status;
     }
+    if (mcp_json_str(doc, "name") == NULL) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "Give `name`, or delete it.",
+                        "This recipe is damaged: it has no name.");
+    }
     keys[0] = name_key(call, mcp_json_str(doc, "name"));
     pd_op_detail(call, "recipe=%s", old->id);
     status = pd_tx_update(call->tx, KIND, old->id, NULL, doc, keys, pd_op_if_revision(call), NULL);
@@ -338,7 +343,8 @@ static pd_status_t check_given(pd_op_call_t *call, const json_t *arguments, cons
         const json_t *argument = json_array_get(arguments, i);
         const char *name = mcp_json_str(argument, "name");
 
-        if (mcp_json_bool(argument, "required") && mcp_json_str(given, name) == NULL) {
+        if (name != NULL && mcp_json_bool(argument, "required") &&
+            mcp_json_str(given, name) == NULL) {
             return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST, "recipes get shows them.",
                             "/arguments: \"%s\" is required", name);
         }
@@ -410,7 +416,8 @@ pd_status_t pd_op_recipes_render(pd_op_call_t *call)
         text = mcp_json_str(recipe->doc, "text");
         status = text != NULL
                      ? check_given(call, json_object_get(recipe->doc, "arguments"), given)
-                     : PD_E_INTERNAL;
+                     : pd_fault(&call->fault, MCP_CODE_CONFLICT, "recipes update gives it one.",
+                                "This recipe is damaged: it has no text.");
     }
     if (status == PD_OK) {
         status = fill_in(call, text, given, &filled);
@@ -418,7 +425,7 @@ pd_status_t pd_op_recipes_render(pd_op_call_t *call)
     if (status != PD_OK) {
         return status;
     }
-    return pd_op_answer(call, json_pack("{s:s, s:s, s:s*, s:s}", "recipe", recipe->id, "name",
+    return pd_op_answer(call, json_pack("{s:s, s:s*, s:s*, s:s}", "recipe", recipe->id, "name",
                                         mcp_json_str(recipe->doc, "name"), "title",
                                         mcp_json_str(recipe->doc, "title"), "text", filled));
 }

@@ -112,6 +112,9 @@ static json_t *show_items(const pd_op_call_t *call, const json_t *doc, size_t li
         if (i >= limit) {
             break;
         }
+        if (!json_is_object(item)) {
+            continue; /* damaged: names nothing, and denies everything */
+        }
         if (json_array_append_new(shown, show_item(call, item, is_block(doc))) != 0) {
             json_decref(shown);
             return NULL;
@@ -120,6 +123,7 @@ static json_t *show_items(const pd_op_call_t *call, const json_t *doc, size_t li
     return shown;
 }
 
+/* The email is for those who can read members. */
 static json_t *show_target(const pd_op_call_t *call, const json_t *doc)
 {
     const json_t *target = json_object_get(doc, "target");
@@ -129,7 +133,8 @@ static json_t *show_target(const pd_op_call_t *call, const json_t *doc)
     if (member_id == NULL) {
         return json_pack("{s:s*}", "role", mcp_json_str(target, "role"));
     }
-    if (pd_tx_get(call->tx, "member", member_id, &member) != PD_OK) {
+    if (!pd_actor_may(call->actor, "member:read") ||
+        pd_tx_get(call->tx, "member", member_id, &member) != PD_OK) {
         return json_pack("{s:s}", "member", member_id);
     }
     return json_pack("{s:s, s:s*}", "member", member_id, "email",
@@ -273,6 +278,21 @@ static int is_wanted(const pd_op_call_t *call, const pd_object_t *object, const 
            (wanted->connector == NULL || names_connector(object->doc, wanted->connector));
 }
 
+/* Whose an email is, and whether there is such a member, is told by member:read alone. */
+static pd_status_t check_asks(pd_op_call_t *call, const char *member)
+{
+    static const char permission[] = "member:read";
+
+    if (strncmp(member, "mem_", 4) == 0 || pd_op_is_actor(call, member) ||
+        pd_actor_may(call->actor, permission)) {
+        return PD_OK;
+    }
+    pd_op_detail(call, "lacks=%s", permission);
+    (void)apr_cpystrn(call->fault.permission, permission, sizeof(call->fault.permission));
+    return pd_fault(&call->fault, MCP_CODE_PERMISSION_DENIED, "Name the member by id.",
+                    "Asking by an email needs the permission %s.", permission);
+}
+
 pd_status_t pd_op_restrictions_list(pd_op_call_t *call)
 {
     const char *role = pd_op_text(call, "role");
@@ -285,6 +305,9 @@ pd_status_t pd_op_restrictions_list(pd_op_call_t *call)
 
     if (status == PD_OK && role != NULL) {
         status = find_target(call, role, NULL, &of_role);
+    }
+    if (status == PD_OK && member != NULL) {
+        status = check_asks(call, member);
     }
     if (status == PD_OK && member != NULL) {
         status = find_target(call, NULL, member, &of_member);
@@ -418,6 +441,45 @@ pd_status_t pd_op_restrictions_create(pd_op_call_t *call)
     return status == PD_OK ? answer_write(call, id, warnings) : status;
 }
 
+/* A copy of a stored rule without what is no text where there should be one: an update replaces the rest of what is damaged. The
+ * target can't be given, so that only a member's can be found again, by the owner. NULL: out of memory. */
+static json_t *mended(const pd_op_call_t *call, const pd_object_t *old)
+{
+    static const char *const texts[] = {"effect", "name", "note", "created_by"};
+    json_t *doc = json_is_object(old->doc) ? pd_op_copy(call, old->doc)
+                                           : pd_op_keep(call, json_object());
+    const json_t *target = json_object_get(doc, "target");
+    size_t i;
+
+    for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const json_t *value = json_object_get(doc, texts[i]);
+
+        if (value != NULL && !json_is_string(value)) {
+            (void)json_object_del(doc, texts[i]); /* it is there */
+        }
+    }
+    if (doc != NULL && old->owner != NULL && mcp_json_str(target, "role") == NULL &&
+        mcp_json_str(target, "member") == NULL &&
+        json_object_set_new(doc, "target", json_pack("{s:s}", "member", old->owner)) != 0) {
+        return NULL;
+    }
+    return doc;
+}
+
+/* What is stored is sound, unless a rule that was damaged still is. */
+static pd_status_t check_sound(pd_op_call_t *call, const char *id, const json_t *doc)
+{
+    pd_rule_t *rule = NULL;
+    pd_status_t status = pd_rule_make(id, doc, &rule);
+
+    pd_rule_release(&rule);
+    return status != PD_E_INVALID
+               ? status
+               : pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                          "Give `effect` and `items`; if that is not enough, delete it.",
+                          "This restriction is damaged, and would still be.");
+}
+
 /* An argument over a member of the document; null takes it away. */
 static pd_status_t merge_text(const pd_op_call_t *call, json_t *doc, const char *name)
 {
@@ -445,8 +507,8 @@ static pd_status_t merge_items(pd_op_call_t *call, const pd_object_t *old, json_
     json_t *items = NULL;
     pd_status_t status;
 
-    if (given == NULL && becomes == was) {
-        return PD_OK;
+    if (given == NULL && (becomes == was || !json_is_array(old_items))) {
+        return PD_OK; /* what is no list stays damaged, and is told of */
     }
     status = pd_op_rule_items(call, becomes, given != NULL ? given : old_items, old_items, warnings,
                               &items);
@@ -477,8 +539,11 @@ pd_status_t pd_op_restrictions_update(pd_op_call_t *call)
     pd_status_t status = find_restriction(call, &old);
 
     if (status == PD_OK) {
-        doc = pd_op_copy(call, old->doc);
+        doc = mended(call, old);
         status = doc != NULL ? merge(call, old, doc, warnings) : PD_E_NOMEM;
+    }
+    if (status == PD_OK) {
+        status = check_sound(call, old->id, doc);
     }
     if (status == PD_OK) {
         status = pd_op_rule_twins(call, old->id, doc, warnings);

@@ -113,7 +113,7 @@ static json_t *show_builtin(const char *name)
 
 static json_t *show_role(const pd_op_call_t *call, const pd_object_t *object)
 {
-    json_t *shown = json_pack("{s:s, s:s, s:s*, s:b, s:O}", "role", object->id, "name",
+    json_t *shown = json_pack("{s:s, s:s*, s:s*, s:b, s:O*}", "role", object->id, "name",
                               mcp_json_str(object->doc, "name"), "description",
                               mcp_json_str(object->doc, "description"), "builtin", 0, "permissions",
                               json_object_get(object->doc, "permissions"));
@@ -282,16 +282,22 @@ pd_status_t pd_op_roles_create(pd_op_call_t *call)
     return status == PD_OK ? pd_op_answer_again(call, "role", id, show_role) : status;
 }
 
-static pd_status_t find_custom(pd_op_call_t *call, pd_object_t **ret)
+/* *ret_name: the role's name, NULL where the stored one is damaged (nobody can hold such a role). */
+static pd_status_t find_custom(pd_op_call_t *call, pd_object_t **ret, const char **ret_name)
 {
     const char *named = pd_op_text(call, "role");
+    pd_status_t status;
 
     if (pd_roles_builtin(named) != NULL) {
         return pd_fault(&call->fault, MCP_CODE_INVALID_REQUEST,
                         "roles create makes a role with the permissions you choose.",
                         "Built-in roles can't be changed or deleted.");
     }
-    return pd_op_role(call, named, ret);
+    status = pd_op_role(call, named, ret);
+    if (status == PD_OK) {
+        *ret_name = mcp_json_str((*ret)->doc, "name");
+    }
+    return status;
 }
 
 pd_status_t pd_op_roles_update(pd_op_call_t *call)
@@ -299,10 +305,15 @@ pd_status_t pd_op_roles_update(pd_op_call_t *call)
     json_t *permissions = json_object_get(call->args, "permissions");
     json_t *description = json_object_get(call->args, "description");
     pd_object_t *role = NULL;
+    const char *name = NULL;
     const char *keys[2] = {NULL, NULL};
     json_t *doc;
-    pd_status_t status = find_custom(call, &role);
+    pd_status_t status = find_custom(call, &role, &name);
 
+    if (status == PD_OK && name == NULL) {
+        return pd_fault(&call->fault, MCP_CODE_CONFLICT, "roles delete takes it away.",
+                        "This role is damaged: it has no name.");
+    }
     if (status == PD_OK && permissions != NULL) {
         status = check_permissions(call, permissions);
     }
@@ -317,7 +328,7 @@ pd_status_t pd_op_roles_update(pd_op_call_t *call)
          json_object_set_new(doc, "description", json_incref(description)) != 0)) {
         return PD_E_NOMEM;
     }
-    keys[0] = apr_pstrcat(call->pool, "name:", mcp_json_str(doc, "name"), (char *)NULL);
+    keys[0] = apr_pstrcat(call->pool, "name:", name, (char *)NULL);
     pd_op_detail(call, "role=%s", role->id);
     status =
         pd_tx_update(call->tx, "role", role->id, NULL, doc, keys, pd_op_if_revision(call), NULL);
@@ -387,19 +398,12 @@ static pd_status_t check_not_named(pd_op_call_t *call, const char *name)
     return PD_OK;
 }
 
-pd_status_t pd_op_roles_delete(pd_op_call_t *call)
+static pd_status_t check_not_held(pd_op_call_t *call, const char *name)
 {
-    pd_op_list_t holders = {"member", "mem_", NULL, member_has_role, NULL, show_nothing};
+    const pd_op_list_t holders = {"member", "mem_", NULL, member_has_role, name, show_nothing};
     json_t *found = pd_op_keep(call, json_array());
     const char *next = NULL;
-    pd_object_t *role = NULL;
-    pd_status_t status = find_custom(call, &role);
-
-    if (status != PD_OK) {
-        return status;
-    }
-    holders.baton = mcp_json_str(role->doc, "name");
-    status = pd_op_list_more(call, &holders, NULL, 1, found, &next);
+    pd_status_t status = pd_op_list_more(call, &holders, NULL, 1, found, &next);
     if (status != PD_OK) {
         return status;
     }
@@ -408,7 +412,21 @@ pd_status_t pd_op_roles_delete(pd_op_call_t *call)
                         "members list {\"role\":…} shows them; give them other roles first.",
                         "Members hold this role.");
     }
-    status = check_not_named(call, holders.baton);
+    return PD_OK;
+}
+
+pd_status_t pd_op_roles_delete(pd_op_call_t *call)
+{
+    pd_object_t *role = NULL;
+    const char *name = NULL;
+    pd_status_t status = find_custom(call, &role, &name);
+
+    if (status == PD_OK && name != NULL) {
+        status = check_not_held(call, name);
+    }
+    if (status == PD_OK && name != NULL) {
+        status = check_not_named(call, name);
+    }
     if (status != PD_OK) {
         return status;
     }

@@ -1,6 +1,6 @@
-/* Operations with identical templates that a rule tears apart: see op_rule_items.h.  The URL check
- * refuses neither of such twins for a mere withholding, so that withholding one of them holds by
- * its name alone; that is worth a word to whoever writes the rule. */
+/* Operations with identical templates that a rule tears apart: see op_rule_items.h.  For the URL check
+ * they are one: an explicit block of either refuses the calls of both, and leaving one off an allowlist
+ * holds by its name alone. Either is worth a word to whoever writes the rule. */
 #include "op_rule_items.h"
 
 #include <string.h>
@@ -25,6 +25,7 @@ typedef struct twins {
 typedef struct shape {
     const pd_operation_t *left;
     const pd_operation_t *withheld;
+    int is_blocked; /* the withheld one, and not merely left off an allowlist */
     int is_told;
 } shape_t;
 
@@ -88,8 +89,11 @@ static pd_status_t tell(twins_t *t, const pd_connector_t *connector, const shape
         return PD_OK;
     }
     text = apr_psprintf(t->call->pool,
-                        "%s: the operations %s and %s have the same URL template; the first stays "
-                        "and the second is withheld, but its URL can be reached by the first.",
+                        shape->is_blocked
+                            ? "%s: the operations %s and %s have the same URL template; the first stays "
+                              "listed, but its calls are refused too, since the second is blocked."
+                            : "%s: the operations %s and %s have the same URL template; the first stays "
+                              "and the second is withheld, but its URL can be reached by the first.",
                         connector->slug, shape->left->id, shape->withheld->id);
     return json_array_append_new(t->warnings, json_string(text)) == 0 ? PD_OK : PD_E_NOMEM;
 }
@@ -106,6 +110,7 @@ static pd_status_t compare(twins_t *t, const pd_connector_t *connector, apr_pool
         const pd_operation_t *operation = &APR_ARRAY_IDX(connector->operations, i, pd_operation_t);
         const char *text = pd_template_shape(pd_template_read(operation, pool));
         shape_t *shape = apr_hash_get(shapes, text, APR_HASH_KEY_STRING);
+        pd_verdict_t verdict;
 
         if (operation->klass == MCP_CLASS_FORBIDDEN) {
             continue; /* withheld from all, whatever the rules say */
@@ -114,10 +119,12 @@ static pd_status_t compare(twins_t *t, const pd_connector_t *connector, apr_pool
             shape = apr_pcalloc(pool, sizeof(*shape));
             apr_hash_set(shapes, text, APR_HASH_KEY_STRING, shape);
         }
-        if (pd_rules_judge(&bearing, operation->id, NULL, NULL) == PD_VERDICT_ALLOWED) {
+        verdict = pd_rules_judge(&bearing, operation->id, NULL, NULL);
+        if (verdict == PD_VERDICT_ALLOWED) {
             shape->left = operation;
-        } else {
+        } else if (!shape->is_blocked) { /* a block says more than a mere withholding */
             shape->withheld = operation;
+            shape->is_blocked = verdict == PD_VERDICT_BLOCKED;
         }
         if (shape->left != NULL && shape->withheld != NULL && !shape->is_told) {
             shape->is_told = 1;

@@ -59,7 +59,7 @@ static json_t *show_narrowed(const pd_op_call_t *call, const pd_object_t *object
 {
     const char *client = mcp_json_str(object->doc, "client");
     json_t *shown = json_pack(
-        "{s:s*, s:O, s:s, s:s*, s:s*}", "key", mcp_json_str(object->doc, "key"), "value",
+        "{s:s*, s:O*, s:s, s:s*, s:s*}", "key", mcp_json_str(object->doc, "key"), "value",
         json_object_get(object->doc, "value"), "source", client != NULL ? "client" : "grant",
         "client", client, "grant", mcp_json_str(object->doc, "grant"));
 

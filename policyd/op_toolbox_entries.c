@@ -8,6 +8,7 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_names.h"
 #include "op_find.h"
+#include "op_reach.h"
 #include "op_toolbox_values.h"
 #include "pd_snapshot.h"
 
@@ -17,6 +18,7 @@ typedef struct judging {
     const char *toolbox;
     const json_t *old;
     apr_hash_t *claimed; /* ids of old entries that new ones go on with */
+    apr_hash_t *sights;  /* what the actor sees of connectors (op_reach.h) */
     json_t *entries;
     json_t *warnings;
     unsigned long number; /* of the entry at work, from 1 */
@@ -33,6 +35,7 @@ typedef struct entry {
     const char *operation_id;
     const pd_connector_t *connector; /* NULL: gone, and kept from the old one */
     const pd_operation_t *operation; /* likewise */
+    int is_withheld; /* from the actor, who therefore leaves the entry as it is */
     json_t *connections;
     const json_t *defaults;
     const json_t *frozen;
@@ -61,24 +64,39 @@ static const json_t *find_by(const json_t *entries, const char *member, const ch
 
 /* --- operation ------------------------------------------------------------------- */
 
+/* The old entry's connector where it is named, and whole. */
+static int goes_on_with(entry_t *e, const char *named)
+{
+    const char *id = mcp_json_str(e->old, "connector");
+    const char *slug = mcp_json_str(e->old, "connector_slug");
+
+    if (id == NULL || slug == NULL || (strcmp(id, named) != 0 && strcmp(slug, named) != 0)) {
+        return 0;
+    }
+    e->connector_id = id;
+    e->slug = slug;
+    return 1;
+}
+
+/* What is withheld from the actor is as what there is not, but for an entry that goes on by its id. */
 static pd_status_t find_connector(judging_t *j, entry_t *e)
 {
     pd_op_call_t *call = j->call;
     const pd_snapshot_t *snapshot = call->snapshot;
     const char *named = mcp_json_str(e->given, "connector");
+    const pd_connector_t *found = pd_snapshot_connector(snapshot, named);
 
-    e->connector = pd_snapshot_connector(snapshot, named);
-    if (e->connector == NULL) {
-        e->connector = apr_hash_get(snapshot->ground->by_slug, named, APR_HASH_KEY_STRING);
+    if (found == NULL) {
+        found = apr_hash_get(snapshot->ground->by_slug, named, APR_HASH_KEY_STRING);
     }
-    if (e->connector != NULL) {
-        e->connector_id = e->connector->id;
-        e->slug = e->connector->slug;
+    if (found != NULL && pd_op_sees_connector(call, j->sights, found->id)) {
+        e->connector = found;
+        e->connector_id = found->id;
+        e->slug = found->slug;
         return PD_OK;
     }
-    if (is_text(e->old, "connector", named) || is_text(e->old, "connector_slug", named)) {
-        e->connector_id = mcp_json_str(e->old, "connector");
-        e->slug = mcp_json_str(e->old, "connector_slug");
+    if ((found == NULL || mcp_json_str(e->given, "entry") != NULL) && goes_on_with(e, named)) {
+        e->is_withheld = found != NULL;
         return PD_OK;
     }
     return pd_fault(&call->fault, MCP_CODE_NOT_FOUND, "connectors list shows them.",
@@ -94,6 +112,11 @@ static pd_status_t find_operation(judging_t *j, entry_t *e)
 
     e->operation_id = named;
     e->operation = e->connector != NULL ? pd_catalog_operation(e->connector, named) : NULL;
+    if (!pd_op_sees_operation(call, j->sights, e->connector_id, named)) {
+        e->operation = NULL;
+        e->is_withheld = 1;
+        was_there = was_there && mcp_json_str(e->given, "entry") != NULL;
+    }
     if (e->operation == NULL && !was_there) {
         return pd_fault(&call->fault, MCP_CODE_NOT_FOUND, "connectors get shows its operations.",
                         "Entry number %lu: the connector %s has no operation \"%s\".", j->number,
@@ -177,7 +200,11 @@ pd_status_t pd_op_toolbox_names(pd_op_call_t *call, const char *toolbox, const j
     {
         const char *name = mcp_json_str(entry, "name");
         const char *slug = mcp_json_str(entry, "connector_slug");
-        pd_status_t status = name != NULL && slug != NULL ? PD_OK : PD_E_INTERNAL;
+        pd_status_t status = name != NULL && slug != NULL
+                                 ? PD_OK
+                                 : pd_fault(&call->fault, MCP_CODE_CONFLICT, "Give `entries` too.",
+                                            "Entry number %lu of the toolbox is damaged.",
+                                            (unsigned long)i + 1);
 
         if (status == PD_OK) {
             status = check_name(call, toolbox, slug, name, (unsigned long)i + 1);
@@ -260,7 +287,7 @@ static int has_text(const json_t *array, const char *text)
 
     json_array_foreach(array, i, one)
     {
-        if (strcmp(json_string_value(one), text) == 0) {
+        if (json_is_string(one) && strcmp(json_string_value(one), text) == 0) {
             return 1;
         }
     }
@@ -277,6 +304,10 @@ static pd_status_t pin_connection(judging_t *j, const entry_t *e, const char *na
             ? pd_snapshot_connection(call->snapshot, named)
             : apr_hash_get(call->snapshot->ground->by_label, named, APR_HASH_KEY_STRING);
 
+    if (found != NULL && !has_text(json_object_get(e->old, "connections"), found->id) &&
+        !pd_op_sees_connector(call, j->sights, found->connector->id)) {
+        found = NULL;
+    }
     if (found == NULL && has_text(json_object_get(e->old, "connections"), named)) {
         *ret_id = named;
         return PD_OK;
@@ -338,15 +369,37 @@ static pd_status_t choose_connections(judging_t *j, entry_t *e)
 
 /* --- values ---------------------------------------------------------------------- */
 
+static pd_status_t refuse_change(judging_t *j)
+{
+    return pd_fault(&j->call->fault, MCP_CODE_CONFLICT,
+                    "Leave it as toolboxes get shows it, with its `entry` id, or drop it.",
+                    "Entry number %lu: its operation is withheld from you, so that you can't change "
+                    "the entry.",
+                    j->number);
+}
+
+static pd_status_t keep_values(entry_t *e, const json_t *none)
+{
+    e->defaults = json_object_get(e->old, "defaults");
+    e->frozen = json_object_get(e->old, "frozen");
+    e->defaults = e->defaults != NULL ? e->defaults : none;
+    e->frozen = e->frozen != NULL ? e->frozen : none;
+    return PD_OK;
+}
+
 static pd_status_t choose_values(judging_t *j, entry_t *e)
 {
     json_t *none = pd_op_keep(j->call, json_object());
+    const json_t *frozen = json_object_get(e->given, "frozen");
+    const json_t *defaults = json_object_get(e->given, "defaults");
     pd_op_toolbox_values_t values = {.number = j->number, .operation = e->operation, .old = e->old};
 
-    e->defaults = json_object_get(e->given, "defaults");
-    e->frozen = json_object_get(e->given, "frozen");
-    e->defaults = e->defaults != NULL ? e->defaults : none;
-    e->frozen = e->frozen != NULL ? e->frozen : none;
+    if (e->is_withheld) {
+        /* whether they would be the same ones is not told either */
+        return frozen != NULL || defaults != NULL ? refuse_change(j) : keep_values(e, none);
+    }
+    e->defaults = defaults != NULL ? defaults : none;
+    e->frozen = frozen != NULL ? frozen : none;
     values.defaults = e->defaults;
     values.frozen = e->frozen;
     return pd_op_toolbox_values(j->call, &values);
@@ -413,18 +466,24 @@ static pd_status_t judge_entry(judging_t *j, const json_t *given)
                                      choose_id};
     entry_t e = {.given = given};
     pd_status_t status = PD_OK;
+    json_t *made;
     size_t i;
 
     for (i = 0; status == PD_OK && i < sizeof(steps) / sizeof(steps[0]); i++) {
         status = steps[i](j, &e);
     }
-    if (status == PD_OK) {
+    if (status == PD_OK && !e.is_withheld) {
         status = warn_of_plain_paths(j, &e);
     }
     if (status != PD_OK) {
         return status;
     }
-    return json_array_append_new(j->entries, entry_json(&e)) == 0 ? PD_OK : PD_E_NOMEM;
+    made = entry_json(&e);
+    if (made != NULL && e.is_withheld && !json_equal(made, (json_t *)(uintptr_t)e.old)) {
+        json_decref(made);
+        return refuse_change(j);
+    }
+    return json_array_append_new(j->entries, made) == 0 ? PD_OK : PD_E_NOMEM;
 }
 
 pd_status_t pd_op_toolbox_entries(pd_op_call_t *call, const char *toolbox, const json_t *given,
@@ -434,6 +493,7 @@ pd_status_t pd_op_toolbox_entries(pd_op_call_t *call, const char *toolbox, const
                    .toolbox = toolbox,
                    .old = old,
                    .claimed = apr_hash_make(call->pool),
+                   .sights = apr_hash_make(call->pool),
                    .entries = pd_op_keep(call, json_array()),
                    .warnings = warnings};
     pd_status_t status = claim_ids(&j, given);

@@ -10,7 +10,8 @@
 
 /* Judges `given` for the toolbox of this name. `old` (NULL: none) are the entries that it replaces:
  * one that is named by its id, else by its name, keeps the id, and what it holds already may stay
- * though it is gone by now. *ret: the entries to store, kept by the call's pool. Sentences are
+ * though it is gone by now. What is withheld from the actor is as what there is not, but that an old
+ * entry on it, named by its id, may stay as it is. *ret: the entries to store, kept by the call's pool. Sentences are
  * added to the array `warnings`. PD_E_INVALID with the call's fault, which names the entry's number and
  * never a key or a value of `frozen` or `defaults`. call->snapshot must be there. */
 pd_status_t pd_op_toolbox_entries(pd_op_call_t *call, const char *toolbox, const json_t *given,

@@ -61,6 +61,9 @@ static json_t *show_connections(const pd_op_call_t *call, const json_t *entry, j
         const char *text = connection != NULL ? connection->label : id;
         int is_missing = connection == NULL && id != NULL && strcmp(id, PD_OP_TOOLBOX_OWN) != 0;
 
+        if (id == NULL) {
+            continue; /* damaged */
+        }
         if (json_array_append_new(shown, json_string(text)) != 0 ||
             (is_missing && json_array_append_new(missing, json_string(id)) != 0)) {
             json_decref(shown);
@@ -70,10 +73,21 @@ static json_t *show_connections(const pd_op_call_t *call, const json_t *entry, j
     return shown;
 }
 
-/* Whether there is anything, and no more, for all but writers. */
+/* Whether there is anything, and no more, for all but writers. New reference; NULL: nothing to show. */
 static json_t *show_frozen(const pd_op_call_t *call, const json_t *frozen)
 {
     return may_write(call) ? json_deep_copy(frozen) : json_boolean(json_object_size(frozen) > 0);
+}
+
+/* Whether the actor's own rules withhold what the entry is about. */
+static int is_withheld(const pd_op_call_t *call, const json_t *entry, apr_hash_t *sights)
+{
+    const char *connector = mcp_json_str(entry, "connector");
+    const char *operation = mcp_json_str(entry, "operation");
+
+    return connector != NULL && operation != NULL &&
+           (!pd_op_sees_connector(call, sights, connector) ||
+            !pd_op_sees_operation(call, sights, connector, operation));
 }
 
 static int operation_exists(const pd_op_call_t *call, const json_t *entry)
@@ -86,26 +100,32 @@ static int operation_exists(const pd_op_call_t *call, const json_t *entry)
            pd_catalog_operation(connector, operation) != NULL;
 }
 
-static json_t *show_entry(const pd_op_call_t *call, const char *toolbox, const json_t *entry)
+/* An entry that is withheld shows no values, and can be written again as it is shown. */
+static json_t *show_entry(const pd_op_call_t *call, const char *toolbox, const json_t *entry,
+                          apr_hash_t *sights)
 {
+    int tells = !is_withheld(call, entry, sights);
     json_t *missing = json_array();
     json_t *shown = json_pack(
-        "{s:s*, s:s*, s:s*, s:s*, s:s*, s:s*, s:o, s:s*, s:s*, s:O*, s:o, s:b}", "entry",
+        "{s:s*, s:s*, s:s*, s:s*, s:s*, s:s*, s:o, s:s*, s:s*, s:O*, s:o*, s:b}", "entry",
         mcp_json_str(entry, "entry"), "name", mcp_json_str(entry, "name"), "tool",
         apr_pstrcat(call->pool, toolbox, "__", mcp_json_str(entry, "name"), (char *)NULL),
         "connector", mcp_json_str(entry, "connector"), "connector_slug",
         mcp_json_str(entry, "connector_slug"), "operation", mcp_json_str(entry, "operation"),
         "connections", show_connections(call, entry, missing), "title",
         mcp_json_str(entry, "title"), "description", mcp_json_str(entry, "description"), "defaults",
-        json_object_get(entry, "defaults"), "frozen",
-        show_frozen(call, json_object_get(entry, "frozen")), "always_visible",
+        tells ? json_object_get(entry, "defaults") : NULL, "frozen",
+        tells ? show_frozen(call, json_object_get(entry, "frozen")) : NULL, "always_visible",
         mcp_json_bool(entry, "always_visible"));
     int failed = shown == NULL;
 
+    if (!failed && !tells) {
+        failed = json_object_set_new(shown, "withheld", json_true()) != 0;
+    }
     if (!failed && json_array_size(missing) > 0) {
         failed = json_object_set_new(shown, "missing", json_incref(missing)) != 0;
     }
-    if (!failed && !operation_exists(call, entry)) {
+    if (!failed && tells && !operation_exists(call, entry)) {
         failed = json_object_set_new(shown, "operation_missing", json_true()) != 0;
     }
     json_decref(missing);
@@ -119,13 +139,15 @@ static json_t *show_entry(const pd_op_call_t *call, const char *toolbox, const j
 static json_t *show_entries(const pd_op_call_t *call, const json_t *doc)
 {
     const char *name = mcp_json_str(doc, "name");
+    apr_hash_t *sights = apr_hash_make(call->pool);
     json_t *shown = json_array();
     const json_t *entry;
     size_t i;
 
     json_array_foreach(json_object_get(doc, "entries"), i, entry)
     {
-        if (json_array_append_new(shown, show_entry(call, name != NULL ? name : "", entry)) != 0) {
+        if (json_array_append_new(shown, show_entry(call, name != NULL ? name : "", entry,
+                                                    sights)) != 0) {
             json_decref(shown);
             return NULL;
         }
@@ -133,13 +155,18 @@ static json_t *show_entries(const pd_op_call_t *call, const json_t *doc)
     return shown;
 }
 
-/* Emails of the members, in their order; "" for one who has none any more. */
+/* Emails of the members, in their order; "" for one who has none any more. NULL for those who can't read
+ * members. */
 static json_t *show_emails(const pd_op_call_t *call, const json_t *members)
 {
-    json_t *shown = json_array();
+    json_t *shown;
     const json_t *one;
     size_t i;
 
+    if (!pd_actor_may(call->actor, "member:read")) {
+        return NULL;
+    }
+    shown = json_array();
     json_array_foreach(members, i, one)
     {
         const char *id = json_string_value(one);
@@ -163,7 +190,7 @@ static json_t *show_all(const pd_op_call_t *call, const pd_object_t *object, int
     const json_t *doc = object->doc;
     const json_t *members = json_object_get(doc, "members");
     json_t *shown = json_pack(
-        "{s:s, s:s*, s:s*, s:O*, s:O*, s:o, s:I}", KIND, object->id, "name",
+        "{s:s, s:s*, s:s*, s:O*, s:O*, s:o*, s:I}", KIND, object->id, "name",
         mcp_json_str(doc, "name"), "description", mcp_json_str(doc, "description"), "roles",
         json_object_get(doc, "roles"), "members", members, "emails", show_emails(call, members),
         "tools", (json_int_t)json_array_size(json_object_get(doc, "entries")));

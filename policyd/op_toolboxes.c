@@ -20,6 +20,7 @@
 
 typedef struct wanted {
     const char *query;
+    const char *connector; /* id or slug, as named */
     const char *role;
     const char *member_id;
 } wanted_t;
@@ -46,10 +47,30 @@ static int has_part(const pd_op_call_t *call, const pd_object_t *object, const c
     return text != NULL && strstr(pd_op_lower(call, text), part) != NULL;
 }
 
+static int uses_connector(const json_t *doc, const char *named)
+{
+    const json_t *entry;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "entries"), i, entry)
+    {
+        const char *id = mcp_json_str(entry, "connector");
+        const char *slug = mcp_json_str(entry, "connector_slug");
+
+        if ((id != NULL && strcmp(id, named) == 0) || (slug != NULL && strcmp(slug, named) == 0)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int is_wanted(const pd_op_call_t *call, const pd_object_t *object, const void *baton)
 {
     const wanted_t *wanted = baton;
 
+    if (wanted->connector != NULL && !uses_connector(object->doc, wanted->connector)) {
+        return 0;
+    }
     if (!pd_op_toolbox_sees_all(call) && pd_op_toolbox_own(call, object->id) == NULL) {
         return 0;
     }
@@ -109,7 +130,8 @@ static pd_status_t check_filters(pd_op_call_t *call, wanted_t *wanted)
 pd_status_t pd_op_toolboxes_list(pd_op_call_t *call)
 {
     const char *query = pd_op_text(call, "query");
-    wanted_t wanted = {query != NULL ? pd_op_lower(call, query) : NULL, NULL, NULL};
+    wanted_t wanted = {query != NULL ? pd_op_lower(call, query) : NULL,
+                       pd_op_text(call, "connector"), NULL, NULL};
     const pd_op_list_t list = {KIND, "tbx_", NULL, is_wanted, &wanted, pd_op_toolbox_show_listed};
     pd_status_t status = pd_op_has_policy(call);
 
@@ -220,8 +242,9 @@ static pd_status_t name_taken(pd_op_call_t *call)
                     "A toolbox of this name exists.");
 }
 
-/* What we are about to store has to be sound, or nobody would have the toolbox. */
-static pd_status_t check_sound(const char *id, const json_t *doc)
+/* What we are about to store has to be sound, or nobody would have the toolbox. It is, unless a stored one that
+ * was damaged still is. */
+static pd_status_t check_sound(pd_op_call_t *call, const char *id, const json_t *doc)
 {
     pd_toolbox_t *toolbox = NULL;
     pd_status_t status = pd_toolbox_make(id, doc, &toolbox);
@@ -229,7 +252,11 @@ static pd_status_t check_sound(const char *id, const json_t *doc)
     if (status == PD_OK) {
         pd_toolbox_release(&toolbox);
     }
-    return status == PD_E_INVALID ? PD_E_INTERNAL : status;
+    return status != PD_E_INVALID
+               ? status
+               : pd_fault(&call->fault, MCP_CODE_CONFLICT,
+                          "Give all of it anew, `description` too, or delete it.",
+                          "This toolbox is damaged, and would still be.");
 }
 
 static pd_status_t answer_write(pd_op_call_t *call, const char *id, json_t *warnings)
@@ -270,7 +297,7 @@ pd_status_t pd_op_toolboxes_create(pd_op_call_t *call)
                          json_pack("{s:s, s:s*, s:O, s:O, s:O, s:s}", "name", name, "description",
                                    pd_op_text(call, "description"), "roles", roles, "members",
                                    members, "entries", entries, "created_by", pd_op_actor(call)));
-        status = doc != NULL ? check_sound(id, doc) : PD_E_NOMEM;
+        status = doc != NULL ? check_sound(call, id, doc) : PD_E_NOMEM;
     }
     if (status != PD_OK) {
         return status;
@@ -319,6 +346,15 @@ static pd_status_t merge_name(pd_op_call_t *call, const pd_object_t *old, json_t
     return json_object_set_new(doc, "name", json_string(name)) == 0 ? PD_OK : PD_E_NOMEM;
 }
 
+/* Another name for a damaged one that has none. */
+static pd_status_t check_has_name(pd_op_call_t *call, const json_t *doc)
+{
+    return mcp_json_str(doc, "name") != NULL
+               ? PD_OK
+               : pd_fault(&call->fault, MCP_CODE_CONFLICT, "Give `name`, or delete it.",
+                          "This toolbox is damaged: it has no name.");
+}
+
 static pd_status_t merge(pd_op_call_t *call, const pd_object_t *old, json_t *doc, json_t *warnings)
 {
     const json_t *roles = json_object_get(call->args, "roles");
@@ -327,6 +363,9 @@ static pd_status_t merge(pd_op_call_t *call, const pd_object_t *old, json_t *doc
     json_t *made = NULL;
     pd_status_t status = merge_name(call, old, doc);
 
+    if (status == PD_OK) {
+        status = check_has_name(call, doc);
+    }
     if (status == PD_OK) {
         status = merge_description(call, doc);
     }
@@ -355,11 +394,12 @@ pd_status_t pd_op_toolboxes_update(pd_op_call_t *call)
     pd_status_t status = find_toolbox(call, &old);
 
     if (status == PD_OK) {
-        doc = pd_op_copy(call, old->doc);
+        doc = json_is_object(old->doc) ? pd_op_copy(call, old->doc)
+                                       : pd_op_keep(call, json_object());
         status = doc != NULL ? merge(call, old, doc, warnings) : PD_E_NOMEM;
     }
     if (status == PD_OK) {
-        status = check_sound(old->id, doc);
+        status = check_sound(call, old->id, doc);
     }
     if (status != PD_OK) {
         return status;

@@ -27,6 +27,8 @@ typedef struct line {
 
 typedef struct gathering {
     pd_op_call_t *call;
+    pd_actor_t caller;  /* whose tools they are */
+    int is_stepped_up;  /* tools that only lack a scope are listed */
     const char *query; /* lower case, or NULL */
     const char *account;
     const char *after; /* only names behind this one, or NULL */
@@ -49,6 +51,14 @@ static int is_wanted(const gathering_t *gathering, const line_t *line)
            strstr(line->connector, gathering->query) != NULL;
 }
 
+static int is_callable(const gathering_t *gathering, mcp_class_t klass)
+{
+    unsigned needed = MCP_SCOPE_TOOLS | mcp_scope_of_class(klass);
+
+    return gathering->is_stepped_up ||
+           (mcp_scope_close(gathering->caller.scopes) & needed) == needed;
+}
+
 static pd_status_t gather(const pd_found_t *found, void *baton)
 {
     gathering_t *gathering = baton;
@@ -61,7 +71,7 @@ static pd_status_t gather(const pd_found_t *found, void *baton)
     if (pd_boot_left_ms(gathering->call->deadline) <= 0) {
         return PD_E_TIMEOUT;
     }
-    if (is_wanted(gathering, &line)) {
+    if (is_callable(gathering, line.klass) && is_wanted(gathering, &line)) {
         APR_ARRAY_PUSH(gathering->lines, line_t) = line;
     }
     return PD_OK;
@@ -101,9 +111,11 @@ static pd_status_t answer_lines(pd_op_call_t *call, const apr_array_header_t *li
 pd_status_t pd_op_tools_list(pd_op_call_t *call)
 {
     const char *query = pd_op_text(call, "query");
-    gathering_t gathering = {call, query != NULL ? pd_op_lower(call, query) : NULL,
-                             pd_op_text(call, "account"), pd_op_text(call, "cursor"),
-                             apr_array_make(call->pool, 64, sizeof(line_t))};
+    gathering_t gathering = {.call = call,
+                             .query = query != NULL ? pd_op_lower(call, query) : NULL,
+                             .account = pd_op_text(call, "account"),
+                             .after = pd_op_text(call, "cursor"),
+                             .lines = apr_array_make(call->pool, 64, sizeof(line_t))};
     pd_subject_t subject;
     pd_status_t status = pd_op_has_policy(call);
 
@@ -111,9 +123,13 @@ pd_status_t pd_op_tools_list(pd_op_call_t *call)
         status = pd_op_bad_cursor(call);
     }
     if (status == PD_OK) {
-        status = pd_op_subject_named(call, pd_op_text(call, "member"), &subject);
+        status = pd_op_caller_named(call, pd_op_text(call, "member"), &subject, &gathering.caller);
     }
-    if (status == PD_OK) {
+    if (status != PD_OK) {
+        return status;
+    }
+    gathering.is_stepped_up = pd_snapshot_setting_bool(call->snapshot, "advertise.step_up", 0);
+    if (pd_actor_may(&gathering.caller, "tool:execute")) {
         status = pd_reach_each(call->snapshot, &subject, call->pool, gather, &gathering);
     }
     if (status != PD_OK) {

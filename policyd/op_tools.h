@@ -4,8 +4,9 @@
 
 #include "pd_ops.h"
 
-/* {"member"?,"query"?,"account"?,"limit"?,"cursor"?} -> items {"name","connector","account","classification"} in order of their names: all
- * that the policy lets the member have, whatever the scopes of a grant. Another member's list takes member:read. */
+/* {"member"?,"query"?,"account"?,"limit"?,"cursor"?} -> items {"name","connector","account","classification"} in order of their names: what
+ * tools/list shows the actor, so nothing that his grant lacks a scope for; of another member, which takes member:read, all that the policy
+ * lets him have. Who lacks tool:execute has none. */
 pd_status_t pd_op_tools_list(pd_op_call_t *call);
 
 /* {"names":[1 to 5]} -> items: the complete definitions as they are advertised to the actor, with "connector", "account" and

@@ -10,7 +10,9 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
 #include "../proto/mcp_kind_text.h"
+#include "pd_policy.h"
 #include "pd_roles.h"
+#include "pd_snapshot.h"
 
 typedef struct access_work {
     pd_core_t *core;
@@ -107,6 +109,18 @@ static void take_roles(pd_actor_t *actor, const json_t *roles, apr_pool_t *pool)
     actor->role_names = names;
 }
 
+/* What is remembered of custom roles, where the policy in force is of the revision that was read: after any change of the store,
+ * whoever made it, nothing is. */
+static apr_hash_t *known_roles(const access_work_t *work)
+{
+    const pd_policy_t *policy = work->core->policy;
+
+    return policy != NULL && policy->snapshot != NULL &&
+                   policy->snapshot->revision == work->actor->revision
+               ? policy->snapshot->roles
+               : NULL;
+}
+
 static pd_status_t take_member(access_work_t *work, pd_tx_t *tx, const pd_object_t *member)
 {
     pd_actor_t *actor = work->actor;
@@ -118,7 +132,8 @@ static pd_status_t take_member(access_work_t *work, pd_tx_t *tx, const pd_object
     actor->email = copy(work->pool, mcp_json_str(member->doc, "email"));
     actor->name = copy(work->pool, mcp_json_str(member->doc, "name"));
     take_roles(actor, roles, work->pool);
-    status = pd_roles_permissions(tx, roles, pd_tx_pool(tx), &permissions, &actor->is_owner);
+    status = pd_roles_permissions_by(tx, roles, known_roles(work), pd_tx_pool(tx), &permissions,
+                                     &actor->is_owner);
     if (status == PD_OK) {
         actor->permissions = copy_list(work->pool, permissions);
     }
@@ -313,6 +328,9 @@ void pd_access_peer(pd_core_t *core, long uid, pd_boot_t deadline, apr_pool_t *p
         actor->roles = "Owner";
         actor->role_names = owner;
         actor->email = NULL;
+        actor->revision = core->policy != NULL && core->policy->snapshot != NULL
+                              ? core->policy->snapshot->revision
+                              : 0;
         done(MCP_CODE_NONE, actor, baton);
         return;
     }

@@ -8,6 +8,7 @@
 
 #include "../proto/mcp_body.h"
 #include "pd_policy.h"
+#include "pd_lexicon.h"
 #include "pd_routes.h"
 
 typedef struct blob {
@@ -50,22 +51,37 @@ void pd_blobs_free(pd_blobs_t **blobs)
     *blobs = NULL;
 }
 
-int pd_blobs_touch(pd_blobs_t *blobs, const char *digest)
+int pd_blobs_touch_for(pd_blobs_t *blobs, const char *digest, int64_t more_ms)
 {
     blob_t *blob = apr_hash_get(blobs->table, digest, MCP_DIGEST_HEX);
+    pd_boot_t hold;
 
     if (blob == NULL) {
         return 0;
     }
-    blob->hold = pd_boot_in(MCP_BLOB_HOLD_S * 1000);
+    hold = pd_boot_in(MCP_BLOB_HOLD_S * 1000 + more_ms);
+    if (blob->hold.us < hold.us) { /* somebody may count on a longer one */
+        blob->hold = hold;
+    }
     return 1;
+}
+
+int pd_blobs_touch(pd_blobs_t *blobs, const char *digest)
+{
+    return pd_blobs_touch_for(blobs, digest, 0);
 }
 
 pd_status_t pd_blobs_put(pd_blobs_t *blobs, const char *digest, const void *bytes, size_t count)
 {
+    return pd_blobs_put_for(blobs, digest, bytes, count, 0);
+}
+
+pd_status_t pd_blobs_put_for(pd_blobs_t *blobs, const char *digest, const void *bytes, size_t count,
+                             int64_t more_ms)
+{
     blob_t *blob;
 
-    if (pd_blobs_touch(blobs, digest)) {
+    if (pd_blobs_touch_for(blobs, digest, more_ms)) {
         return PD_OK;
     }
     if (count > MCP_MAX_BLOB_BYTES) {
@@ -76,7 +92,7 @@ pd_status_t pd_blobs_put(pd_blobs_t *blobs, const char *digest, const void *byte
         return PD_E_NOMEM;
     }
     memcpy(blob->digest, digest, sizeof(blob->digest));
-    blob->hold = pd_boot_in(MCP_BLOB_HOLD_S * 1000);
+    blob->hold = pd_boot_in(MCP_BLOB_HOLD_S * 1000 + more_ms);
     blob->count = count;
     if (count > 0) { /* empty bytes may have no address */
         memcpy(blob->bytes, bytes, count);
@@ -111,7 +127,8 @@ void pd_on_blob_get(pd_ask_t *ask)
     size_t count = blob != NULL ? blob->count : 0;
     size_t left;
 
-    if ((blob == NULL && !pd_routes_blob(digest, &bytes, &count)) || offset > count) {
+    if ((blob == NULL && !pd_routes_blob(digest, &bytes, &count) &&
+         !pd_lexicon_blob(digest, &bytes, &count)) || offset > count) {
         pd_ask_refuse(ask, MCP_CODE_NOT_FOUND, "no such blob", NULL, NULL);
         return;
     }

@@ -322,6 +322,9 @@ const char *pd_catalog_file_path(apr_pool_t *pool, const json_t *op)
         const char *name = json_string_value(json_array_get(pair, 0));
         const char *value = json_string_value(json_array_get(pair, 1));
 
+        if (path == NULL || name == NULL || value == NULL) {
+            return NULL; /* not a normalised document */
+        }
         path = apr_pstrcat(pool, path, i == 0 ? "?" : "&", encode_literal(pool, name),
                            value[0] == '\0' ? "" : "=", encode_literal(pool, value), NULL);
     }
@@ -339,9 +342,13 @@ static pd_status_t operation_to_file(apr_pool_t *pool, json_t *op)
     json_t *body = json_object_get(op, "body");
     json_t *parameter;
     const char *arg;
+    const char *path = pd_catalog_file_path(pool, op);
     size_t i;
 
-    if (json_object_set_new(op, "path", json_string(pd_catalog_file_path(pool, op))) != 0) {
+    if (path == NULL) {
+        return PD_E_CORRUPT;
+    }
+    if (json_object_set_new(op, "path", json_string(path)) != 0) {
         return PD_E_NOMEM;
     }
     drop(op, "query");
@@ -383,7 +390,7 @@ pd_status_t pd_catalog_file(const json_t *doc, json_t **ret)
     apr_pool_destroy(pool);
     if (file == NULL || status != PD_OK) {
         json_decref(file);
-        return PD_E_NOMEM;
+        return status == PD_OK ? PD_E_NOMEM : status;
     }
     *ret = file;
     return PD_OK;

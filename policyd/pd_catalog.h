@@ -61,7 +61,7 @@ typedef struct pd_connector {
 pd_status_t pd_catalog_check(const json_t *file, json_t **ret_doc, pd_fault_t *fault);
 
 /* The connector file that a normalised document came from, as pd_catalog_check() takes it again
- * with the same result. *ret: new reference. */
+ * with the same result. *ret: new reference. PD_E_CORRUPT: the document is not one. */
 pd_status_t pd_catalog_file(const json_t *doc, json_t **ret);
 
 /* Compiles a normalised document (not kept, may be let go afterwards). refs is 1. Any thread. */

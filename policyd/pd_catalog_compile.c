@@ -120,13 +120,16 @@ static int is_multi_segment(const json_t *op, const char *name, size_t bytes)
 }
 
 /* {name} becomes {+name} where it spans several segments: what a guard needs to know of the
- * parameters. */
+ * parameters. NULL: the operation is not a completed one. */
 static const char *guard_path(apr_pool_t *pool, const json_t *op)
 {
     const char *path = pd_catalog_file_path(pool, op);
-    char *buf = apr_palloc(pool, 2 * strlen(path) + 1);
+    char *buf = path != NULL ? apr_palloc(pool, 2 * strlen(path) + 1) : NULL;
     char *to = buf;
 
+    if (path == NULL) {
+        return NULL;
+    }
     for (; *path != '\0'; path++) {
         *to++ = *path;
         if (*path == '{' && is_multi_segment(op, path + 1, strcspn(path + 1, "}"))) {
@@ -212,6 +215,9 @@ static pd_status_t compile_operation(pd_connector_t *c, const pd_check_t *check,
     o->id = apr_pstrdup(c->pool, mcp_json_str(op, "id"));
     o->method = apr_pstrdup(c->pool, mcp_json_str(op, "method"));
     o->path = guard_path(c->pool, op);
+    if (o->path == NULL) {
+        return PD_E_INVALID;
+    }
     o->klass = mcp_class_from_text(mcp_json_str(op, "classification"));
     o->title = text_or_null(c->pool, mcp_json_str(op, "summary"));
     o->description = apr_pstrdup(c->pool, mcp_json_str(op, "description"));

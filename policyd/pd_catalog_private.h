@@ -24,7 +24,7 @@ pd_status_t pd_check_fault(const pd_check_t *check, const char *at, const char *
 const char *pd_check_quote(const pd_check_t *check, const char *text);
 
 /* pd_catalog.c. The path of a completed operation with its query's literals behind it, as a file
- * has it. */
+ * has it; NULL: the operation is not a completed one. */
 const char *pd_catalog_file_path(apr_pool_t *pool, const json_t *op);
 
 /* pd_catalog_op.c. Completes `op` (element `index` of operations) in place. */

@@ -277,11 +277,16 @@ static const char *take_prefix(reader_t *reader, const char *value, void *member
 
 /* --- keys ------------------------------------------------------------------ */
 
+#ifndef MCP_DATA_DIR
+#define MCP_DATA_DIR "/usr/local/share/mod_mcp"
+#endif
+
 #define MEMBER(name) offsetof(pd_config_t, name)
 
 static const key_row_t keys[] = {
     {"organisation", take_text, MEMBER(organisation), "My organisation", 0, 0},
     {"state_dir", take_path, MEMBER(state_dir), "/var/lib/policyd", 0, 0},
+    {"data_dir", take_path, MEMBER(data_dir), MCP_DATA_DIR, 0, 0},
     {"query_endpoint", take_endpoint, MEMBER(query_endpoints), "ipc:///run/policyd/query/policyd.sock",
      1, 0},
     {"admin_socket", take_socket, MEMBER(admin_socket), "/run/policyd/admin.sock", 0, 0},

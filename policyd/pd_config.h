@@ -26,6 +26,7 @@ typedef struct pd_config {
     const char *file;
     const char *organisation;    /* display name */
     const char *state_dir;       /* policy.db, trail.db, audit.db */
+    const char *data_dir;        /* applications.txt and words.txt, which searches know */
     apr_array_header_t *query_endpoints; /* of const char *: ipc:// or tcp:// */
     const char *admin_socket;
     const char *key_dir;         /* server.key, clients.allow, master.key; httpd.key for httpd's MCPPolicyKey */

@@ -13,6 +13,7 @@
 
 #define MAX_TOOLS (PD_CONTROL_BITS * 8)
 #define CREDENTIAL "credential"
+#define MAX_SCHEMA_DEPTH 12 /* of the registry's own */
 
 typedef struct control_tool {
     const pd_op_t *op;
@@ -71,24 +72,76 @@ static void take_out(json_t *schema, const char *name)
     }
 }
 
-/* A schema as it is validated, without what says nothing: a list of no required names. */
+/* Words of a schema that a model need not read: bounds that no honest value comes near, and that other keys are refused. What they
+ * forbid is refused all the same, by the schema as it stands in the registry and with a message that names the rule. */
+static int is_verbose(const char *word, const json_t *value)
+{
+    static const char *const words[] = {"minLength", "maxLength", "minimum", "minItems", "maxItems",
+                                        "uniqueItems", "minProperties", "maxProperties"};
+    size_t i;
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(words[i], word) == 0) {
+            return 1;
+        }
+    }
+    return (strcmp(word, "additionalProperties") == 0 && json_is_false(value)) ||
+           (strcmp(word, "required") == 0 && json_array_size(value) == 0);
+}
+
+/* Makes a schema of the registry terse, down to `depth`: without such words, and without the keys that only an answer has. */
+static void make_terse(json_t *schema, int depth)
+{
+    json_t *properties = json_object_get(schema, "properties");
+    const char *word;
+    json_t *value;
+    void *next;
+
+    json_object_foreach_safe(schema, next, word, value)
+    {
+        if (is_verbose(word, value)) {
+            (void)json_object_del(schema, word); /* it is there */
+        } else if (depth > 0 && json_is_object(value) && value != properties) {
+            make_terse(value, depth - 1);
+        }
+    }
+    json_object_foreach_safe(properties, next, word, value)
+    {
+        if (mcp_json_bool(value, "readOnly")) {
+            (void)json_object_del(properties, word); /* it is there */
+        } else if (depth > 0) {
+            make_terse(value, depth - 1);
+        }
+    }
+}
+
+/* A schema as a model reads it: looser than what is validated, never stricter. */
 static json_t *input_schema(const pd_op_t *op, const json_t *described)
 {
+    /* the same in every list, and an answer that goes on says so */
+    static const struct {
+        const char *name, *word;
+    } paging[] = {{"limit", "default"}, {"limit", "maximum"}, {"cursor", "description"}};
     json_t *schema = json_deep_copy(json_object_get(described, "schema"));
+    size_t i;
 
     if (op->secret == PD_SECRET_WITH_CREDENTIAL) {
         take_out(schema, CREDENTIAL);
     }
-    if (json_array_size(json_object_get(schema, "required")) == 0) {
-        (void)json_object_del(schema, "required"); /* absent is fine */
+    make_terse(schema, MAX_SCHEMA_DEPTH);
+    for (i = 0; i < sizeof(paging) / sizeof(paging[0]); i++) {
+        json_t *property = json_object_get(json_object_get(schema, "properties"), paging[i].name);
+
+        (void)json_object_del(property, paging[i].word); /* absent is fine */
     }
     return schema;
 }
 
+/* Without a title: it would say the name once more. */
 static json_t *definition(const pd_op_t *op, const json_t *described)
 {
-    return json_pack("{s:s,s:s,s:o,s:o}", "title", op->title, "description", op->description,
-                     "inputSchema", input_schema(op, described), "annotations", annotations(op));
+    return json_pack("{s:s,s:o,s:o}", "description", op->description, "inputSchema",
+                     input_schema(op, described), "annotations", annotations(op));
 }
 
 /* --- the chunk --------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ typedef struct pd_core {
     struct pd_policy *policy;  /* snapshot in force, views, blobs, running calls (pd_policy.h) */
     uint64_t generation;       /* random, drawn at start; immutable */
     unsigned char master_key[32]; /* seals credentials; any thread, wiped at exit */
+    int dry_runs;              /* that are being made (pd_invoke.c): one at most */
     int is_draining;           /* SIGTERM seen: answer what runs, accept nothing new */
 } pd_core_t;
 

@@ -9,6 +9,7 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_kind_text.h"
 #include "../proto/mcp_names.h"
+#include "../proto/view_meta.h"
 #include "pd_access.h"
 #include "pd_keys.h"
 #include "pd_log.h"
@@ -112,6 +113,48 @@ static void ask_access(pd_ask_t *ask, pd_access_fn *done, void *baton)
                     baton);
 }
 
+/* The settings of a group that hold for who asks, by their last word; new reference, NULL where none is set. */
+static json_t *settings_for(const pd_ask_t *ask, const pd_actor_t *actor, const char *group,
+                            const char *const *words)
+{
+    const char *client = mcp_json_str(json_object_get(ask->body, "client"), "name");
+    json_t *object = NULL;
+
+    for (; *words != NULL; words++) {
+        const char *key = apr_pstrcat(ask->pool, group, ".", *words, NULL);
+        const json_t *value = pd_snapshot_setting_for(ask->core->policy->snapshot, key, client,
+                                                      actor->grant_id, ask->pool);
+
+        if (value != NULL && object == NULL) {
+            object = json_object();
+        }
+        if (value != NULL) {
+            json_object_set_new(object, *words, json_deep_copy(value));
+        }
+    }
+    return object;
+}
+
+static void add_settings(const pd_ask_t *ask, const pd_actor_t *actor, json_t *answer)
+{
+    static const char *const collapse[] = {"mode", "threshold", "budget_tokens", "budget_percent",
+                                           "context_tokens", NULL};
+    static const char *const search[] = {"unknown_words", "closest", NULL};
+    json_t *object;
+
+    if (apr_hash_count(ask->core->policy->snapshot->settings) == 0) {
+        return;
+    }
+    object = settings_for(ask, actor, "collapse", collapse);
+    if (object != NULL) {
+        json_object_set_new(answer, "collapse", object);
+    }
+    object = settings_for(ask, actor, "search", search);
+    if (object != NULL) {
+        json_object_set_new(answer, "search", object);
+    }
+}
+
 /* --- resolve ------------------------------------------------------------------- */
 
 static void resolve_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
@@ -142,6 +185,9 @@ static void resolve_known(mcp_code_t code, const pd_actor_t *actor, void *baton)
                        "scopes", (int)actor->scopes, "view", view);
     if (answer != NULL && actor->expires_us != 0) {
         json_object_set_new(answer, "expires_at", json_integer(actor->expires_us));
+    }
+    if (answer != NULL) {
+        add_settings(ask, actor, answer);
     }
     pd_ask_reply(ask, answer);
 }
@@ -190,6 +236,14 @@ static apr_hash_t *plain_names(pd_tool_t *tool, pd_connection_t *connection)
     return tool->arg_names;
 }
 
+/* 1 when the name may be recorded: the tool's schema, or the meta-tool, has such an argument. */
+static int is_known(const attempt_t *attempt, apr_hash_t *known, const char *name)
+{
+    return known != NULL
+               ? apr_hash_get(known, name, APR_HASH_KEY_STRING) != NULL
+               : mcp_view_meta_knows(mcp_view_meta(mcp_json_str(attempt->ask->body, "tool")), name);
+}
+
 /* Names that the tool's advertised schema knows, so that what is frozen is not among them. NULL: none. */
 static apr_hash_t *known_names(const attempt_t *attempt)
 {
@@ -220,8 +274,7 @@ static void record_names(attempt_t *attempt)
 
     json_array_foreach(sent, i, name)
     {
-        if (known != NULL &&
-            apr_hash_get(known, json_string_value(name), APR_HASH_KEY_STRING) != NULL) {
+        if (is_known(attempt, known, json_string_value(name))) {
             json_array_append_new(kept, json_incref((json_t *)(uintptr_t)name));
         }
     }

@@ -203,3 +203,17 @@ pd_status_t pd_entry_advertise(const pd_found_t *found, apr_pool_t *pool, const 
     *ret = made;
     return PD_OK;
 }
+
+pd_status_t pd_entry_advertise_apart(const pd_found_t *found, apr_pool_t *pool, const pd_advertised_t **ret)
+{
+    pd_toolbox_t toolbox = *found->toolbox;
+    pd_entry_t entry = *found->entry;
+    pd_found_t apart = *found;
+
+    toolbox.pool = pool;
+    entry.toolbox = &toolbox;
+    entry.made = apr_hash_make(pool);
+    apart.entry = &entry;
+    apart.toolbox = &toolbox;
+    return pd_entry_advertise(&apart, pool, ret);
+}

@@ -27,4 +27,7 @@ int pd_entry_is_merged(const pd_entry_t *entry);
  * the entry no longer fits its operation (a frozen place that its schema can't lose): then it can't be advertised or called. */
 pd_status_t pd_entry_advertise(const pd_found_t *found, apr_pool_t *pool, const pd_advertised_t **ret);
 
+/* The same for any thread that holds the snapshot: nothing is kept in the entry, all of it is in pool. */
+pd_status_t pd_entry_advertise_apart(const pd_found_t *found, apr_pool_t *pool, const pd_advertised_t **ret);
+
 #endif

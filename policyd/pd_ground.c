@@ -37,6 +37,32 @@ static int by_tool_name(const void *a, const void *b)
     return strcmp(((const pd_tool_t *)a)->name, ((const pd_tool_t *)b)->name);
 }
 
+static int by_hash(const void *a, const void *b)
+{
+    const pd_place_t *x = a;
+    const pd_place_t *y = b;
+
+    return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1) : x->tool - y->tool;
+}
+
+void pd_snapshot_index(pd_connection_t *made)
+{
+    size_t count = (size_t)made->tools->nelts;
+    pd_place_t *places = apr_pcalloc(made->pool, (count + 1) * sizeof(*places));
+    int i;
+
+    made->by_name = apr_hash_make(made->pool);
+    for (i = 0; i < made->tools->nelts; i++) {
+        pd_tool_t *tool = &APR_ARRAY_IDX(made->tools, i, pd_tool_t);
+
+        apr_hash_set(made->by_name, tool->name, APR_HASH_KEY_STRING, tool);
+        places[i].hash = pd_rule_hash(tool->operation->id);
+        places[i].tool = i;
+    }
+    qsort(places, count, sizeof(*places), by_hash);
+    made->places = places;
+}
+
 /* Names of all operations under the connection's label. A connection that a name can't be made for does not exist. */
 static pd_status_t make_tools(pd_connection_t *made)
 {
@@ -45,7 +71,6 @@ static pd_status_t make_tools(pd_connection_t *made)
     int i;
 
     made->tools = apr_array_make(made->pool, operations->nelts, sizeof(pd_tool_t));
-    made->by_name = apr_hash_make(made->pool);
     for (i = 0; i < operations->nelts; i++) {
         const pd_operation_t *operation = &APR_ARRAY_IDX(operations, i, pd_operation_t);
         pd_tool_t *tool;
@@ -60,11 +85,7 @@ static pd_status_t make_tools(pd_connection_t *made)
         tool->arg_names = NULL;
     }
     qsort(made->tools->elts, (size_t)made->tools->nelts, sizeof(pd_tool_t), by_tool_name);
-    for (i = 0; i < made->tools->nelts; i++) {
-        pd_tool_t *tool = &APR_ARRAY_IDX(made->tools, i, pd_tool_t);
-
-        apr_hash_set(made->by_name, tool->name, APR_HASH_KEY_STRING, tool);
-    }
+    pd_snapshot_index(made);
     return PD_OK;
 }
 
@@ -235,17 +256,38 @@ static apr_array_header_t *sorted_connections(const pd_ground_t *made, apr_pool_
     return all;
 }
 
+/* The list under a key, made where there is none. key is not copied. */
+static apr_array_header_t *list_of(const pd_ground_t *made, apr_hash_t *lists, const char *key)
+{
+    apr_array_header_t *list = apr_hash_get(lists, key, APR_HASH_KEY_STRING);
+
+    if (list == NULL) {
+        list = apr_array_make(made->pool, 1, sizeof(pd_connection_t *));
+        apr_hash_set(lists, key, APR_HASH_KEY_STRING, list);
+    }
+    return list;
+}
+
+static void add_once(apr_array_header_t *list, pd_connection_t *connection)
+{
+    int i;
+
+    for (i = 0; i < list->nelts; i++) {
+        if (APR_ARRAY_IDX(list, i, const pd_connection_t *)->connector == connection->connector) {
+            return;
+        }
+    }
+    APR_ARRAY_PUSH(list, pd_connection_t *) = connection;
+}
+
+/* Called in the order of labels and ids. */
 static void index_connection(pd_ground_t *made, pd_connection_t *connection)
 {
     apr_array_header_t *list = made->shared;
 
-    apr_hash_set(made->any_label, connection->label, APR_HASH_KEY_STRING, connection);
+    add_once(list_of(made, made->any_label, connection->label), connection);
     if (connection->owner != NULL) {
-        list = apr_hash_get(made->by_owner, connection->owner, APR_HASH_KEY_STRING);
-        if (list == NULL) {
-            list = apr_array_make(made->pool, 4, sizeof(pd_connection_t *));
-            apr_hash_set(made->by_owner, connection->owner, APR_HASH_KEY_STRING, list);
-        }
+        list = list_of(made, made->by_owner, connection->owner);
     } else if (apr_hash_get(made->by_label, connection->label, APR_HASH_KEY_STRING) == NULL) {
         apr_hash_set(made->by_label, connection->label, APR_HASH_KEY_STRING, connection);
     }

@@ -7,6 +7,7 @@
 #include "../proto/mcp_body.h"
 #include "pd_core.h"
 #include "pd_keys.h"
+#include "pd_lexicon.h"
 #include "pd_log.h"
 #include "pd_policy.h"
 #include "pd_routes.h"
@@ -52,11 +53,11 @@ void pd_on_hello(pd_ask_t *ask)
     }
     pd_log(PD_LOG_INFO, 130, "child %s said hello: %s", mcp_json_str(ask->body, "child"),
            pd_log_quote(mcp_json_str(ask->body, "software"), software, sizeof(software)));
-    pd_ask_reply(ask, json_pack("{s:i,s:s,s:o,s:i,s:o,s:s,s:s*,s:s*}", "version",
+    pd_ask_reply(ask, json_pack("{s:i,s:s,s:o,s:i,s:o,s:s,s:s*,s:s*,s:s*}", "version",
                                 max < (json_int_t)MCP_VERSION ? (int)max : (int)MCP_VERSION, "software",
                                 "policyd/" PACKAGE_VERSION, "generation",
                                 json_sprintf("%llu", (unsigned long long)ask->core->generation),
                                 "beat_ms", MCP_BEAT_MS, "keys", keys, "control_prefix",
                                 ask->core->config->control_prefix, "routes", pd_routes_table_digest(),
-                                "openapi", pd_routes_openapi_digest()));
+                                "openapi", pd_routes_openapi_digest(), "lexicon", pd_lexicon_digest()));
 }

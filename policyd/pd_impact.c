@@ -94,10 +94,28 @@ static pd_impact_person_t *add_person(pd_impact_t *impact, const char *id)
     return person;
 }
 
+static void remember(pd_impact_t *impact, const pd_object_t *member)
+{
+    pd_impact_person_t *person = add_person(impact, member->id);
+
+    read_side(impact, member, person, PD_BEFORE);
+    person->roles[PD_AFTER] = person->roles[PD_BEFORE];
+    person->is_active[PD_AFTER] = person->is_active[PD_BEFORE];
+}
+
 static pd_status_t read_people(pd_impact_t *impact, pd_tx_t *tx)
 {
     const char *after = NULL;
 
+    if (impact->only != NULL) {
+        pd_object_t *member = NULL;
+        pd_status_t status = pd_tx_get(tx, "member", impact->only, &member);
+
+        if (status == PD_OK) {
+            remember(impact, member);
+        }
+        return status == PD_E_NOT_FOUND ? PD_OK : status;
+    }
     for (;;) {
         apr_array_header_t *page = NULL;
         pd_status_t status = pd_tx_list(tx, "member", NULL, after, PAGE, &page);
@@ -108,12 +126,9 @@ static pd_status_t read_people(pd_impact_t *impact, pd_tx_t *tx)
         }
         for (i = 0; status == PD_OK && i < page->nelts; i++) {
             const pd_object_t *member = APR_ARRAY_IDX(page, i, pd_object_t *);
-            pd_impact_person_t *person = add_person(impact, member->id);
 
-            read_side(impact, member, person, PD_BEFORE);
-            person->roles[PD_AFTER] = person->roles[PD_BEFORE];
-            person->is_active[PD_AFTER] = person->is_active[PD_BEFORE];
-            after = person->id;
+            remember(impact, member);
+            after = member->id;
         }
         if (status != PD_OK || page->nelts < PAGE) {
             return status;
@@ -133,7 +148,8 @@ static pd_status_t read_changed(pd_impact_t *impact, pd_tx_t *tx)
         pd_object_t *member = NULL;
         pd_impact_person_t *person;
 
-        if (strcmp(change->kind, "member") != 0) {
+        if (strcmp(change->kind, "member") != 0 ||
+            (impact->only != NULL && strcmp(change->id, impact->only) != 0)) {
             continue;
         }
         person = apr_hash_get(impact->by_id, change->id, APR_HASH_KEY_STRING);
@@ -208,8 +224,8 @@ int pd_impact_has_tools(const pd_impact_t *impact, const pd_impact_person_t *per
     return 0;
 }
 
-pd_status_t pd_impact_begin(pd_tx_t *tx, const pd_snapshot_t *before, pd_boot_t deadline,
-                            apr_pool_t *pool, pd_impact_t **ret)
+pd_status_t pd_impact_begin(pd_tx_t *tx, const pd_snapshot_t *before, const char *only,
+                            pd_boot_t deadline, apr_pool_t *pool, pd_impact_t **ret)
 {
     pd_impact_t *impact = apr_pcalloc(pool, sizeof(*impact));
     pd_boot_t most = pd_boot_in(PD_IMPACT_MS);
@@ -217,6 +233,7 @@ pd_status_t pd_impact_begin(pd_tx_t *tx, const pd_snapshot_t *before, pd_boot_t 
 
     impact->pool = pool;
     impact->snapshot[PD_BEFORE] = before;
+    impact->only = only;
     impact->revision = pd_tx_revision(tx);
     impact->deadline = deadline.us < most.us ? deadline : most;
     impact->people = apr_array_make(pool, 64, sizeof(pd_impact_person_t *));

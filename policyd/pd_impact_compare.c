@@ -525,7 +525,8 @@ json_t *pd_impact_show(pd_impact_t *impact, const pd_impact_sight_t *sight)
             return NULL;
         }
     }
-    return json_pack("{s:i, s:i, s:i, s:o, s:o*}", "members", impact->touched, "gains",
+    return json_pack("{s:i, s:i, s:i, s:o, s:o*, s:o*}", "members", impact->touched, "gains",
                      impact->gaining, "loses", impact->losing, "groups", shown, "is_cut",
-                     is_cut ? json_true() : NULL);
+                     is_cut ? json_true() : NULL, "only_you",
+                     impact->only != NULL ? json_true() : NULL);
 }

@@ -45,6 +45,7 @@ struct pd_impact {
     apr_pool_t *pool;
     const pd_snapshot_t *snapshot[PD_SIDES];
     int64_t revision; /* of the store, before the change */
+    const char *only; /* the one member who is asked about, or NULL */
     pd_boot_t deadline;
     apr_array_header_t *people;  /* of pd_impact_person_t *, in the order of their ids */
     apr_hash_t *by_id;           /* member id -> pd_impact_person_t * */

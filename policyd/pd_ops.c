@@ -20,6 +20,7 @@
 #include "op_recipes.h"
 #include "op_restrictions.h"
 #include "op_roles.h"
+#include "op_search.h"
 #include "op_settings.h"
 #include "op_toolboxes.h"
 #include "op_tools.h"
@@ -119,8 +120,7 @@ static const pd_op_t rows[] = {
 
     /* grants */
     {.resource = "grants", .verb = "list", .title = "List grants",
-     .description = "Grants with client, scopes and state; your own unless you hold "
-                    "grant:read_all.",
+     .description = "Your grants; everybody's with grant:read_all.",
      .permission = "grant:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/grants", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_GRANTS_LIST, .handler = pd_op_grants_list},
@@ -145,7 +145,7 @@ static const pd_op_t rows[] = {
 
     /* connectors */
     {.resource = "connectors", .verb = "list", .title = "List connectors",
-     .description = "Applications in the catalog that connections can be made to.",
+     .description = "Applications that can be connected.",
      .permission = "connector:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/connectors", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_CONNECTORS_LIST, .handler = pd_op_connectors_list},
@@ -176,7 +176,7 @@ static const pd_op_t rows[] = {
 
     /* connections */
     {.resource = "connections", .verb = "list", .title = "List connections",
-     .description = "Your own and shared connections; all of them if you hold connection:read_all.",
+     .description = "Your own and shared connections; all with connection:read_all.",
      .permission = "connection:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/connections", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_CONNECTIONS_LIST, .handler = pd_op_connections_list},
@@ -186,8 +186,8 @@ static const pd_op_t rows[] = {
      .rest_method = "GET", .rest_path = "/connections/{connection}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_CONNECTION, .handler = pd_op_connections_get},
     {.resource = "connections", .verb = "create", .title = "Add a connection",
-     .description = "Connects an account on a connector under a label that begins its tools' "
-                    "names. Yours, unless shared or another's, which takes connection:admin.",
+     .description = "Connects an account; its label begins its tools' names. Shared or another's "
+                    "takes connection:admin.",
      .permission = "connection:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
      .is_policy = 1,
      .secret = PD_SECRET_WITH_CREDENTIAL,
@@ -195,7 +195,7 @@ static const pd_op_t rows[] = {
      .schema = SCHEMA_CONNECTIONS_CREATE, .handler = pd_op_connections_create},
     {.resource = "connections", .verb = "update", .title = "Change a connection",
      .description = "Changes label, variables or credential. Another origin drops the credential "
-                    "unless it is given again.",
+                    "if none is given.",
      .permission = "connection:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
      .is_policy = 1,
      .secret = PD_SECRET_WITH_CREDENTIAL,
@@ -210,27 +210,31 @@ static const pd_op_t rows[] = {
 
     /* tools */
     {.resource = "tools", .verb = "list", .title = "List tools",
-     .description = "Connected tools that you, or another member, can have.",
+     .description = "Connected tools that you, or a member, can have.",
      .permission = "tool:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/tools", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_TOOLS_LIST, .handler = pd_op_tools_list},
+    {.resource = "tools", .verb = "search", .title = "Search tools",
+     .description = "What search_tools finds for you or a member; explain adds why.",
+     .permission = "search:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/tools/search", .max_bytes = 128u * 1024,
+     .schema = SCHEMA_TOOLS_SEARCH, .handler = pd_op_tools_search},
     {.resource = "tools", .verb = "get", .title = "Show tools",
-     .description = "Complete definitions of one to five tools, by name.",
+     .description = "Complete definitions of tools, by name.",
      .permission = "tool:execute", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
      .rest_method = "GET", .rest_path = "/tools/definitions", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_TOOLS_GET, .handler = pd_op_tools_get},
 
     /* footprint */
     {.resource = "footprint", .verb = "get", .title = "Weigh the tool list",
-     .description = "Characters and rough tokens that your tool list, or another member's, takes in "
-                    "a prompt.",
+     .description = "Size of your tool list, or a member's, in a prompt.",
      .permission = "footprint:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/footprint", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_FOOTPRINT, .handler = pd_op_footprint_get},
 
     /* recipes */
     {.resource = "recipes", .verb = "list", .title = "List recipes",
-     .description = "Prompts that your organisation wrote for your roles.",
+     .description = "Prompts that your organisation wrote for you.",
      .permission = "recipe:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/recipes", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_RECIPES_LIST, .handler = pd_op_recipes_list},
@@ -293,21 +297,21 @@ static const pd_op_t rows[] = {
      .rest_method = "DELETE", .rest_path = "/restrictions/{restriction}",
      .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_RESTRICTIONS_DELETE, .handler = pd_op_restrictions_delete},
-    {.resource = "restrictions", .verb = "explain", .title = "Explain a restriction",
+    {.resource = "restrictions", .verb = "explain", .title = "Explain who can have a tool",
      .description = "Whether a member can have a tool, which rule decided, and what browse, "
                     "connect, advertise, execute and the URL check say.",
-     .permission = "restriction:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
+     .permission = "restriction:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/restrictions/explain", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_RESTRICTIONS_EXPLAIN, .handler = pd_op_restrictions_explain},
 
     /* toolboxes */
     {.resource = "toolboxes", .verb = "list", .title = "List toolboxes",
-     .description = "Toolboxes that are for you; all of them if you hold toolbox:read_all.",
+     .description = "Your toolboxes; all with toolbox:read_all.",
      .permission = "toolbox:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/toolboxes", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_TOOLBOXES_LIST, .handler = pd_op_toolboxes_list},
     {.resource = "toolboxes", .verb = "get", .title = "Show a toolbox",
-     .description = "One toolbox with its entries; frozen values only to who may change it.",
+     .description = "One toolbox with its entries; frozen values if you may change it.",
      .permission = "toolbox:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/toolboxes/{toolbox}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_TOOLBOX, .handler = pd_op_toolboxes_get},
@@ -358,8 +362,8 @@ static const pd_op_t rows[] = {
     /* policy */
     {.resource = "policy", .verb = "export", .title = "Export the policy",
      .description = "Roles, connectors, shared connections, settings, recipes, toolboxes and "
-                    "restrictions as one document that policy apply takes. Toolboxes show frozen "
-                    "values and need toolbox:write too. No members, grants and credentials.",
+                    "restrictions as one document that policy apply takes. Each section needs the "
+                    "permission to read all of it. No members, grants and credentials.",
      .permission = "policy:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/policy", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_POLICY_EXPORT, .handler = pd_op_policy_export},

@@ -97,6 +97,11 @@ pd_status_t pd_invoke(pd_core_t *core, const pd_op_t *op, const pd_actor_t *acto
                       const json_t *args, const char *trace_id, pd_boot_t deadline,
                       apr_pool_t *pool, pd_invoke_fn *done, void *baton);
 
+/* The same, asked for as the words of `via` say ("direct", "execute_tool"; a literal). */
+pd_status_t pd_invoke_via(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,
+                          const json_t *args, const char *trace_id, const char *via, pd_boot_t deadline,
+                          apr_pool_t *pool, pd_invoke_fn *done, void *baton);
+
 /* Records an attempt that the door has refused already for who asks (no member, not active), and calls done
  * with that fault, as pd_invoke does. */
 pd_status_t pd_invoke_refuse(pd_core_t *core, const pd_op_t *op, const pd_actor_t *actor,

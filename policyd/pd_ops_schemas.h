@@ -21,29 +21,27 @@
     ",\"description\":\"" what "\"}"
 #define FLAG(name, what) "\"" name "\":{\"type\":\"boolean\",\"description\":\"" what "\"}"
 
-#define MEMBER     TEXT("member", "254", "Member id or email")
-#define ROLE       TEXT("role", "64", "Role name or id")
+#define MEMBER     TEXT("member", "254", "Id or email")
+#define ROLE       TEXT("role", "64", "Name or id")
 #define GRANT      TEXT("grant", "48", "Grant id")
-#define CONNECTOR  TEXT("connector", "48", "Connector id or slug")
-#define CONNECTION TEXT("connection", "48", "Connection id or label")
+#define CONNECTOR  TEXT("connector", "48", "Id or slug")
+#define CONNECTION TEXT("connection", "48", "Id or label")
 #define KEY        TEXT("key", "64", "For example collapse.threshold")
 #define EMAIL      TEXT("email", "254", "How the member signs in")
 #define QUERY(of)  TEXT("query", "128", "Part of " of)
-#define CURSOR     TEXT("cursor", "64", "next_cursor of the page before")
+#define CURSOR     TEXT("cursor", "64", "A page's next_cursor")
 #define LABEL      TEXT("label", "32", "a-z, 0-9 and inner dashes")
 #define ROLE_TEXT  J("description": {"type": "string", "maxLength": 512})
 
 #define IF_REVISION                                                                                \
     J("if_revision": {"type": "integer", "minimum": 1,                                             \
-                      "description": "Change only if this is the revision"})
+                      "description": "Change only this revision"})
 #define DRY_RUN                                                                                    \
-    FLAG("dry_run", "Change nothing: answer which members would gain or lose which tools")
+    FLAG("dry_run", "Only tell who would gain or lose which tools")
 #define PAGE                                                                                       \
-    J("limit": {"type": "integer", "minimum": 1, "maximum": 1000,                                  \
-                "description": "Items a page, 100 if not given"}) "," CURSOR
+    J("limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}) "," CURSOR
 #define SMALL_PAGE                                                                                 \
-    J("limit": {"type": "integer", "minimum": 1, "maximum": 200,                                   \
-                "description": "Items a page, 50 if not given"}) "," CURSOR
+    J("limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}) "," CURSOR
 #define ROLES                                                                                      \
     J("roles": {"type": "array", "maxItems": 32, "uniqueItems": true,                              \
                 "items": {"type": "string", "minLength": 1, "maxLength": 64},                      \
@@ -52,11 +50,11 @@
     J("permissions": {"type": "array", "maxItems": 256, "uniqueItems": true,                       \
                       "items": {"type": "string", "minLength": 1, "maxLength": 64},                \
                       "description": "For example member:read"})
-#define TOOLBOX_ONLY FLAG("toolbox_only", "Serves toolboxes, gives no tools of its own")
+#define TOOLBOX_ONLY FLAG("toolbox_only", "For toolboxes only")
 #define VARIABLES                                                                                  \
     J("variables": {"type": "object", "maxProperties": 32,                                         \
                     "additionalProperties": {"type": "string", "maxLength": 512},                  \
-                    "description": "Values for the connector's base URL"})
+                    "description": "For the base URL"})
 #define CREDENTIAL                                                                                 \
     J("credential": {"type": "object", "maxProperties": 8,                                         \
                      "additionalProperties": {"type": "string", "maxLength": 16384},               \
@@ -132,7 +130,7 @@
 #define SCHEMA_CONNECTION OBJECT(J("connection"), CONNECTION)
 #define SCHEMA_CONNECTIONS_CREATE                                                                  \
     OBJECT(J("connector", "label"), CONNECTOR "," LABEL ","                                        \
-           TEXT("owner", "254", "Member id or email; you if not given") ","                        \
+           TEXT("owner", "254", "Member id or email; default you") ","                        \
            FLAG("shared", "For the whole organisation") "," TOOLBOX_ONLY "," VARIABLES ","         \
            CREDENTIAL "," DRY_RUN)
 #define SCHEMA_CONNECTIONS_UPDATE                                                                  \
@@ -142,16 +140,25 @@
 
 #define SCHEMA_TOOLS_LIST                                                                          \
     OBJECT("", MEMBER "," QUERY("name or connector") ","                                           \
-           TEXT("account", "48", "Account or toolbox, or connector slug") "," PAGE)
+           TEXT("account", "48", "Account, toolbox or connector slug") "," PAGE)
+#define SCHEMA_TOOLS_SEARCH                                                                        \
+    OBJECT(J("query"),                                                                             \
+           MEMBER ","                                                                              \
+           J("query": {"type": "string", "maxLength": 65536,                                       \
+                       "description": "Two to four keywords: product, verb, thing"}) ","           \
+           TEXT("account", "48", "Account, toolbox or connector slug") ","                         \
+           J("limit": {"type": "integer", "minimum": 1, "maximum": 20,                             \
+                       "description": "Tools at most, 5 if not given"}) ","                        \
+           FLAG("explain", "Adds scores by word and what the floor dropped"))
 #define SCHEMA_TOOLS_GET                                                                           \
     OBJECT(J("names"),                                                                             \
            J("names": {"type": "array", "minItems": 1, "maxItems": 5, "uniqueItems": true,         \
                        "items": {"type": "string", "minLength": 1, "maxLength": 256},              \
-                       "description": "Tool names"}))
+                       "description": "One to five"}))
 
 #define SCHEMA_FOOTPRINT OBJECT("", MEMBER "," TEXT("client", "128", "Client name"))
 
-#define RECIPE TEXT("recipe", "64", "Recipe id or name")
+#define RECIPE TEXT("recipe", "64", "Id or name")
 #define RECIPE_FIELDS                                                                              \
     J("name": {"type": "string", "minLength": 1, "maxLength": 64,                                  \
                "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",                                       \
@@ -179,24 +186,26 @@
                            "additionalProperties": {"type": "string", "maxLength": 65536},         \
                            "description": "Text by argument name"}))
 
-#define RESTRICTION TEXT("restriction", "64", "Restriction id or name")
+#define RESTRICTION TEXT("restriction", "64", "Id or name")
 #define EFFECT      J("effect": {"enum": ["allow", "block"]})
 #define RULE_PIN                                                                                   \
     J({"type": "object", "required": ["connector", "operation"],                                   \
        "properties": {"connector": {"type": "string", "minLength": 1, "maxLength": 48},            \
-                      "slug": {"type": "string", "maxLength": 48},                                 \
+                      "slug": {"type": "string", "maxLength": 48, "readOnly": true},               \
                       "operation": {"type": "string", "minLength": 1, "maxLength": 200}},          \
        "additionalProperties": false})
 /* slug, label, missing: as get shows them, not read. */
 #define RULE_ITEMS                                                                                 \
     "\"items\":{\"type\":\"array\",\"maxItems\":20000,\"description\":"                             \
-    "\"Each names a connector, an operation of it, or a tool\",\"items\":{\"type\":\"object\","      \
+    "\"Each a connector, with or without one operation, or a tool\",\"items\":{\"type\":\"object\","      \
     "\"properties\":{"                                                                             \
     J("connector": {"type": "string", "minLength": 1, "maxLength": 48},                            \
       "operation": {"type": "string", "minLength": 1, "maxLength": 200},                           \
-      "tool": {"type": "string", "minLength": 1, "maxLength": 256},                                \
-      "slug": {"type": "string", "maxLength": 48}, "label": {"type": "string", "maxLength": 200},  \
-      "missing": {"type": "boolean"}) ","                                                          \
+      "tool": {"type": "string", "minLength": 1, "maxLength": 256,                                 \
+               "description": "Name as advertised; in a block only"},                              \
+      "slug": {"type": "string", "maxLength": 48, "readOnly": true},                               \
+      "label": {"type": "string", "maxLength": 200, "readOnly": true},                             \
+      "missing": {"type": "boolean", "readOnly": true}) ","                                        \
     "\"pins\":{\"type\":\"array\",\"maxItems\":20000,\"items\":" RULE_PIN "}},"                      \
     "\"additionalProperties\":false}}"
 #define NULLABLE(name, max, what)                                                                  \
@@ -222,13 +231,13 @@
     OBJECT(J("member"), MEMBER "," TEXT("tool", "256", "Tool name as advertised") ","              \
            CONNECTOR "," TEXT("operation", "200", "With connector, instead of tool"))
 
-#define TOOLBOX      TEXT("toolbox", "64", "Toolbox id or name")
+#define TOOLBOX      TEXT("toolbox", "64", "Id or name")
 #define TOOLBOX_NAME TEXT("name", "32", "Begins its tools' names: a-z, 0-9 and inner dashes")
 #define TOOLBOX_MEMBERS                                                                            \
     J("members": {"type": "array", "maxItems": 10000, "uniqueItems": true,                         \
                   "items": {"type": "string", "minLength": 1, "maxLength": 254},                   \
                   "description": "Member ids or emails"})
-/* tool, connector_slug, missing, operation_missing: as get shows them, not read. */
+/* tool, connector_slug, missing, operation_missing, withheld: as get shows them, not read. */
 #define TOOLBOX_ENTRIES                                                                            \
     "\"entries\":{\"type\":\"array\",\"maxItems\":500,\"items\":{\"type\":\"object\","                 \
     "\"required\":[" J("connector", "operation", "connections") "],\"properties\":{"               \
@@ -236,7 +245,7 @@
     J("connections": {"type": "array", "minItems": 1, "maxItems": 64, "uniqueItems": true,         \
                       "items": {"type": "string", "minLength": 1, "maxLength": 48},                \
                       "description": "Labels of shared connections, or @own alone"}) ","           \
-    TEXT("name", "64", "Tool is toolbox__name; the operation id if not given") ","                 \
+    TEXT("name", "64", "The tool is TOOLBOX__NAME; default the operation id") ","                 \
     TEXT("title", "128", "Title of the tool") ","                                                  \
     TEXT("description", "4096", "Replaces the operation's own") ","                                \
     J("defaults": {"type": "object", "maxProperties": 64,                                          \
@@ -244,12 +253,15 @@
       "frozen": {"type": "object", "maxProperties": 64,                                            \
                  "description": "Values that the caller neither sees nor changes"}) ","            \
     FLAG("always_visible", "Listed when other tools collapse") ","                                 \
-    TEXT("entry", "48", "Id of the entry to go on with, at an update") ","                         \
-    J("tool": {"type": "string", "maxLength": 64},                                                 \
-      "connector_slug": {"type": "string", "maxLength": 48},                                       \
-      "missing": {"type": "array", "maxItems": 64},                                                \
-      "operation_missing": {"type": "boolean"}) "},\"additionalProperties\":false}}"
-#define SCHEMA_TOOLBOXES_LIST OBJECT("", QUERY("name or description") "," ROLE "," MEMBER "," PAGE)
+    TEXT("entry", "48", "At an update: id of the entry that goes on") ","                         \
+    J("tool": {"type": "string", "maxLength": 64, "readOnly": true},                               \
+      "connector_slug": {"type": "string", "maxLength": 48, "readOnly": true},                     \
+      "missing": {"type": "array", "maxItems": 64, "readOnly": true},                              \
+      "operation_missing": {"type": "boolean", "readOnly": true},                                  \
+      "withheld": {"type": "boolean", "readOnly": true})                                           \
+    "},\"additionalProperties\":false}}"
+#define SCHEMA_TOOLBOXES_LIST                                                                      \
+    OBJECT("", QUERY("name or description") "," CONNECTOR "," ROLE "," MEMBER "," PAGE)
 #define SCHEMA_TOOLBOX        OBJECT(J("toolbox"), TOOLBOX)
 #define SCHEMA_TOOLBOXES_CREATE                                                                    \
     OBJECT(J("name", "entries"), TOOLBOX_NAME "," TEXT("description", "1024", "What it is for")    \

@@ -176,33 +176,25 @@ static pd_connection_t *find_plain(const pd_snapshot_t *snapshot, const pd_subje
     return connection;
 }
 
-/* Somebody's connection that has a tool of this name, the first by id, or NULL. Walks over all
- * of them, so it is asked only of a name that the subject does not reach and that begins with a
- * label somebody uses. */
+/* Somebody's connection that has a tool of this name, the first by id, or NULL. */
 static pd_connection_t *find_others(const pd_snapshot_t *snapshot, const char *name,
-                                    apr_pool_t *pool, pd_tool_t **ret_tool)
+                                    pd_tool_t **ret_tool)
 {
-    apr_hash_t *connections = snapshot->ground->connections;
     size_t bytes = label_bytes(name);
-    pd_connection_t *found = NULL;
-    apr_hash_index_t *at;
+    const apr_array_header_t *labelled =
+        bytes > 0 ? apr_hash_get(snapshot->ground->any_label, name, (apr_ssize_t)bytes) : NULL;
+    int i;
 
-    if (bytes == 0 || apr_hash_get(snapshot->ground->any_label, name, (apr_ssize_t)bytes) == NULL) {
-        return NULL;
-    }
-    for (at = apr_hash_first(pool, connections); at != NULL; at = apr_hash_next(at)) {
-        pd_connection_t *connection = apr_hash_this_val(at);
-        pd_tool_t *tool = NULL;
+    for (i = 0; labelled != NULL && i < labelled->nelts; i++) {
+        pd_connection_t *connection = APR_ARRAY_IDX(labelled, i, pd_connection_t *);
+        pd_tool_t *tool = pd_snapshot_tool(connection, name);
 
-        if (strncmp(connection->label, name, bytes) == 0 && connection->label[bytes] == '\0') {
-            tool = pd_snapshot_tool(connection, name);
-        }
-        if (tool != NULL && (found == NULL || strcmp(connection->id, found->id) < 0)) {
-            found = connection;
+        if (tool != NULL) {
             *ret_tool = tool;
+            return connection;
         }
     }
-    return found;
+    return NULL;
 }
 
 static void fill_plain(const pd_connection_t *connection, pd_tool_t *tool, pd_found_t *ret)
@@ -266,7 +258,7 @@ static pd_reach_t find(const pd_snapshot_t *snapshot, const pd_subject_t *subjec
     if (entry != NULL) {
         return fill_entry(snapshot, subject, entry, pool, ret);
     }
-    connection = find_others(snapshot, name, pool, &tool);
+    connection = find_others(snapshot, name, &tool);
     if (connection != NULL) {
         fill_plain(connection, tool, ret);
         return PD_REACH_OTHERS;
@@ -371,8 +363,7 @@ typedef struct walk {
     const pd_subject_t *subject;
     apr_pool_t *pool;
     pd_rules_t rules;
-    apr_hash_t
-        *bearings; /* connector id -> pd_bearing_t *: several connections and entries share one */
+    apr_hash_t *bearings; /* connector id -> pd_bearing_t *: several entries share one */
     pd_reach_fn *each;
     void *baton;
 } walk_t;
@@ -389,32 +380,157 @@ static const pd_bearing_t *bearing_on(walk_t *walk, const char *connector_id)
     return bearing;
 }
 
-static pd_status_t walk_connection(walk_t *walk, pd_connection_t *connection)
+/* Marks the tools whose operation's id has this hash: one, or rarely more. */
+static void mark(const pd_connection_t *connection, apr_uint32_t hash, char *marks)
 {
-    const pd_bearing_t *bearing;
-    pd_found_t found = {.connector = connection->connector};
-    pd_status_t status = PD_OK;
+    int low = 0;
+    int high = connection->tools->nelts;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+
+        if (connection->places[middle].hash < hash) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (; low < connection->tools->nelts && connection->places[low].hash == hash; low++) {
+        marks[connection->places[low].tool] = 1;
+    }
+}
+
+/* Which tools of a connection are worth asking about, a byte each; NULL: all. Most members have a few
+ * operations of each connector: an allowlist is walked by what it names and not by all that there
+ * is. Whether they can be had is still for judge() to say. */
+static const char *marks_of(const walk_t *walk, const pd_bearing_t *bearing,
+                            const pd_connection_t *connection)
+{
+    char *marks;
+    int i;
+    int k;
+
+    if (bearing->bears != PD_BEARS_LISTED) {
+        return NULL;
+    }
+    marks = apr_pcalloc(walk->pool, (size_t)connection->tools->nelts + 1);
+    for (i = 0; i < bearing->parts->nelts; i++) {
+        const pd_bearing_part_t *at = &APR_ARRAY_IDX(bearing->parts, i, pd_bearing_part_t);
+
+        for (k = 0; at->rule->effect == PD_EFFECT_ALLOW && k < at->part->operations->nelts; k++) {
+            mark(connection, at->part->hashes[k], marks);
+        }
+    }
+    return marks;
+}
+
+static int next_marked(const char *marks, int i, int count)
+{
+    const char *mark;
+
+    if (marks == NULL || i >= count) {
+        return i;
+    }
+    mark = memchr(marks + i, 1, (size_t)(count - i));
+    return mark != NULL ? (int)(mark - marks) : count;
+}
+
+/* What is asked about lies all over the memory of a large catalog, and to wait for one line after the other took most of a walk
+ * (measured). Hints alone: nothing depends on them. */
+static void fetch_marked(const pd_connection_t *connection, const char *marks)
+{
+    const pd_tool_t *tools = (const pd_tool_t *)(const void *)connection->tools->elts;
+    int count = connection->tools->nelts;
     int i;
 
-    /* the same lookup as by name: of two with one label only the one that a name leads to is
-     * there */
-    if (connection->is_toolbox_only ||
-        pd_snapshot_reach(walk->snapshot, walk->subject->member_id, connection->label,
-                          strlen(connection->label)) != connection) {
+    for (i = next_marked(marks, 0, count); i < count; i = next_marked(marks, i + 1, count)) {
+        __builtin_prefetch(&tools[i]);
+    }
+    for (i = next_marked(marks, 0, count); i < count; i = next_marked(marks, i + 1, count)) {
+        __builtin_prefetch(&tools[i].operation->id);
+        __builtin_prefetch(&tools[i].operation->klass);
+    }
+    for (i = next_marked(marks, 0, count); i < count; i = next_marked(marks, i + 1, count)) {
+        __builtin_prefetch(tools[i].operation->id);
+    }
+}
+
+/* In steps, since each needs what the one before fetches. */
+static void fetch_connections(const apr_array_header_t *list, int i)
+{
+    if (i + 3 < list->nelts) {
+        const pd_connection_t *third = APR_ARRAY_IDX(list, i + 3, const pd_connection_t *);
+
+        __builtin_prefetch(&third->label);
+        __builtin_prefetch(&third->places);
+    }
+    if (i + 2 < list->nelts) {
+        const pd_connection_t *second = APR_ARRAY_IDX(list, i + 2, const pd_connection_t *);
+
+        __builtin_prefetch(second->label);
+        __builtin_prefetch(second->connector);
+        __builtin_prefetch(second->tools);
+    }
+    if (i + 1 < list->nelts) {
+        const pd_connection_t *next = APR_ARRAY_IDX(list, i + 1, const pd_connection_t *);
+        int quarter = next->tools->nelts / 4;
+
+        __builtin_prefetch(next->connector->id);
+        __builtin_prefetch(next->places + quarter);
+        __builtin_prefetch(next->places + 2 * quarter);
+        __builtin_prefetch(next->places + 3 * quarter);
+    }
+}
+
+static pd_status_t walk_connection(walk_t *walk, pd_connection_t *connection)
+{
+    pd_found_t found = {.connector = connection->connector};
+    pd_status_t status = PD_OK;
+    pd_bearing_t bearing;
+    const char *marks;
+    int count = connection->tools->nelts;
+    int i;
+
+    pd_rules_bear(&walk->rules, connection->connector->id, walk->pool, &bearing);
+    if (bearing.bears == PD_BEARS_NONE) {
         return PD_OK;
     }
-    bearing = bearing_on(walk, connection->connector->id);
-    found.connections = apr_array_make(walk->pool, 1, sizeof(pd_connection_t *));
-    APR_ARRAY_PUSH(found.connections, pd_connection_t *) = connection;
-    for (i = 0; i < connection->tools->nelts && status == PD_OK; i++) {
+    marks = marks_of(walk, &bearing, connection);
+    if (marks != NULL) {
+        fetch_marked(connection, marks);
+    }
+    for (i = next_marked(marks, 0, count); i < count && status == PD_OK;
+         i = next_marked(marks, i + 1, count)) {
         pd_tool_t *tool = &APR_ARRAY_IDX(connection->tools, i, pd_tool_t);
 
-        if (judge(bearing, tool->operation, tool->name, PD_REACH_OK, NULL) == PD_REACH_OK) {
+        if (judge(&bearing, tool->operation, tool->name, PD_REACH_OK, NULL) == PD_REACH_OK) {
+            if (found.connections == NULL) {
+                found.connections = apr_array_make(walk->pool, 1, sizeof(pd_connection_t *));
+                APR_ARRAY_PUSH(found.connections, pd_connection_t *) = connection;
+            }
             fill_plain(connection, tool, &found);
             status = walk->each(&found, walk->baton);
         }
     }
     return status;
+}
+
+/* The same answer as looking the label up: of two with one label only the one that a name leads to is
+ * there. Lists are sorted by label, so most are seen at once to share theirs with nobody. */
+static int is_reached(const walk_t *walk, const apr_array_header_t *list, int i, int has_own)
+{
+    const pd_connection_t *connection = APR_ARRAY_IDX(list, i, const pd_connection_t *);
+
+    if (connection->is_toolbox_only) {
+        return 0;
+    }
+    if (!has_own &&
+        (i == 0 || strcmp(APR_ARRAY_IDX(list, i - 1, const pd_connection_t *)->label,
+                          connection->label) != 0)) {
+        return 1;
+    }
+    return pd_snapshot_reach(walk->snapshot, walk->subject->member_id, connection->label,
+                             strlen(connection->label)) == connection;
 }
 
 /* Shared and own connections in the order of their labels; both lists are sorted. */
@@ -434,10 +550,11 @@ static pd_status_t walk_connections(walk_t *walk)
         pd_connection_t *b = k < own_count ? APR_ARRAY_IDX(own, k, pd_connection_t *) : NULL;
 
         if (b == NULL || (a != NULL && strcmp(a->label, b->label) < 0)) {
-            status = walk_connection(walk, a);
+            fetch_connections(shared, i);
+            status = is_reached(walk, shared, i, own_count > 0) ? walk_connection(walk, a) : PD_OK;
             i++;
         } else {
-            status = walk_connection(walk, b);
+            status = is_reached(walk, own, k, 1) ? walk_connection(walk, b) : PD_OK;
             k++;
         }
     }
@@ -495,6 +612,7 @@ pd_status_t pd_reach_each(const pd_snapshot_t *snapshot, const pd_subject_t *sub
 typedef struct standing {
     unsigned char is_had;
     unsigned char is_blocked;
+    unsigned char is_narrowed; /* had with frozen values alone */
 } standing_t;
 
 static void note(standing_t *standing, pd_reach_t reach)
@@ -554,8 +672,13 @@ static void note_entries(const pd_snapshot_t *snapshot, const pd_subject_t *subj
 
             if (operation != NULL &&
                 is_among(pd_reach_connections(snapshot, subject, entry, pool), connection)) {
-                note(standing_of(all, connection->connector, operation),
-                     judge(bearing, operation, entry->tool_name, PD_REACH_OK, NULL));
+                pd_reach_t reach = judge(bearing, operation, entry->tool_name, PD_REACH_OK, NULL);
+
+                if (reach == PD_REACH_OK && json_object_size(entry->frozen) > 0) {
+                    standing_of(all, connection->connector, operation)->is_narrowed = 1;
+                } else {
+                    note(standing_of(all, connection->connector, operation), reach);
+                }
             }
         }
     }
@@ -585,7 +708,7 @@ const char *pd_reach_verdicts(const pd_snapshot_t *snapshot, const pd_subject_t 
     note_entries(snapshot, subject, connection, &on.bearing, pool, all);
     for (i = 0; i < operations->nelts; i++) {
         verdicts[i] = 'd';
-        if (!all[i].is_had && all[i].is_blocked) {
+        if (!all[i].is_had && !all[i].is_narrowed && all[i].is_blocked) {
             verdicts[i] = 'b';
         } else if (all[i].is_had &&
                    rung_reaches(rung, APR_ARRAY_IDX(operations, i, pd_operation_t).klass)) {

@@ -92,7 +92,8 @@ apr_array_header_t *pd_reach_connections(const pd_snapshot_t *snapshot, const pd
 /* Verdict characters of PROTOCOL.md for every operation of the connection's connector, in the order of its guard, as they hold for the
  * subject with scopes of `rung` on this connection; in pool, NUL-terminated. 'a': the subject has it over this connection, by its plain name or
  * by an entry, and the rung reaches it. 'b': forbidden, or he has it by no name and a rule blocks it, by what it is or by one of those
- * names. 'd': anything else; so on a connection that serves toolboxes only, or is another member's, what no entry of the subject reaches. */
+ * names. 'd': anything else; so on a connection that serves toolboxes only, or is another member's, what no entry of the subject reaches.
+ * What he has with frozen values alone is 'd' too: its URL is not to be reached by another operation, without them. */
 const char *pd_reach_verdicts(const pd_snapshot_t *snapshot, const pd_subject_t *subject,
                               const pd_connection_t *connection, int rung, apr_pool_t *pool);
 

@@ -187,35 +187,65 @@ static void push_list(apr_array_header_t *into, const char *const *list)
     }
 }
 
+#define MAX_KNOWN 4096 /* custom roles that are remembered */
+
 /* A custom role's stored permissions. One that is gone, or is not what we wrote, gives nothing. */
-static pd_status_t push_custom(pd_tx_t *tx, const char *name, apr_pool_t *pool,
-                               apr_array_header_t *into)
+static pd_status_t read_custom(pd_tx_t *tx, const char *name, apr_pool_t *pool,
+                               const char *const **ret)
 {
     pd_object_t *role = NULL;
-    pd_status_t status =
-        pd_tx_find(tx, "role", apr_pstrcat(pool, "name:", name, (char *)NULL), &role);
-    const json_t *permissions;
+    pd_status_t status = pd_tx_find(
+        tx, "role", apr_pstrcat(pd_tx_pool(tx), "name:", name, (char *)NULL), &role);
+    const json_t *permissions =
+        status == PD_OK ? json_object_get(role->doc, "permissions") : NULL;
+    const char **made;
+    size_t count = 0;
     size_t i;
 
-    if (status == PD_E_NOT_FOUND) {
-        return PD_OK;
-    }
-    if (status != PD_OK) {
+    if (status != PD_OK && status != PD_E_NOT_FOUND) {
         return status;
     }
-    permissions = json_object_get(role->doc, "permissions");
+    made = apr_pcalloc(pool, (json_array_size(permissions) + 1) * sizeof(*made));
     for (i = 0; i < json_array_size(permissions); i++) {
         const char *permission = json_string_value(json_array_get(permissions, i));
 
         if (permission != NULL) {
-            APR_ARRAY_PUSH(into, const char *) = apr_pstrdup(pool, permission);
+            made[count++] = apr_pstrdup(pool, permission);
         }
     }
+    *ret = made;
     return PD_OK;
+}
+
+static pd_status_t push_custom(pd_tx_t *tx, const char *name, apr_hash_t *known, apr_pool_t *pool,
+                               apr_array_header_t *into)
+{
+    const char *const *held =
+        known != NULL ? apr_hash_get(known, name, APR_HASH_KEY_STRING) : NULL;
+    int is_kept = known != NULL && held == NULL && apr_hash_count(known) < MAX_KNOWN;
+    pd_status_t status = PD_OK;
+
+    if (held == NULL) {
+        status = read_custom(tx, name, is_kept ? apr_hash_pool_get(known) : pool, &held);
+    }
+    if (status == PD_OK && is_kept) {
+        apr_hash_set(known, apr_pstrdup(apr_hash_pool_get(known), name), APR_HASH_KEY_STRING,
+                     held);
+    }
+    if (status == PD_OK) {
+        push_list(into, held);
+    }
+    return status;
 }
 
 pd_status_t pd_roles_permissions(pd_tx_t *tx, const json_t *roles, apr_pool_t *pool,
                                  const char *const **ret, int *ret_owner)
+{
+    return pd_roles_permissions_by(tx, roles, NULL, pool, ret, ret_owner);
+}
+
+pd_status_t pd_roles_permissions_by(pd_tx_t *tx, const json_t *roles, apr_hash_t *known,
+                                    apr_pool_t *pool, const char *const **ret, int *ret_owner)
 {
     apr_array_header_t *held = apr_array_make(pool, 32, sizeof(const char *));
     int is_owner = 0;
@@ -232,7 +262,7 @@ pd_status_t pd_roles_permissions(pd_tx_t *tx, const json_t *roles, apr_pool_t *p
             push_list(held, builtin);
             is_owner |= strcmp(name, "Owner") == 0;
         } else if (name != NULL) {
-            status = push_custom(tx, name, pool, held);
+            status = push_custom(tx, name, known, pool, held);
         }
         if (status != PD_OK) {
             return status;

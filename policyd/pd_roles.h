@@ -5,6 +5,8 @@
 #ifndef PD_ROLES_H
 #define PD_ROLES_H
 
+#include <apr_hash.h>
+
 #include "pd_store.h"
 
 /* Permissions of a built-in role (sorted, NULL-terminated), or NULL if the name is not built in.
@@ -22,5 +24,10 @@ const char *pd_roles_builtin_text(const char *name);
  * among them. */
 pd_status_t pd_roles_permissions(pd_tx_t *tx, const json_t *roles, apr_pool_t *pool,
                                  const char *const **ret, int *ret_owner);
+/* The same with a memory: known maps names of custom roles to NULL-terminated permissions as the
+ * store has them at the revision that this unit reads; what is missing is read and added, in its
+ * pool. NULL: none. */
+pd_status_t pd_roles_permissions_by(pd_tx_t *tx, const json_t *roles, apr_hash_t *known,
+                                    apr_pool_t *pool, const char *const **ret, int *ret_owner);
 
 #endif

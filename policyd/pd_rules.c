@@ -119,9 +119,21 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts and drops repetitions. */
-static void settle(apr_array_header_t *texts)
+apr_uint32_t pd_rule_hash(const char *operation_id)
 {
+    apr_uint32_t hash = 2166136261u; /* FNV-1a */
+
+    for (; *operation_id != '\0'; operation_id++) {
+        hash = (hash ^ (unsigned char)*operation_id) * 16777619u;
+    }
+    return hash;
+}
+
+/* Sorts, drops repetitions, and hashes what is left. */
+static void settle(pd_rule_part_t *part, apr_pool_t *pool)
+{
+    apr_array_header_t *texts = part->operations;
+    apr_uint32_t *hashes;
     int kept = 0;
     int i;
 
@@ -134,6 +146,11 @@ static void settle(apr_array_header_t *texts)
         }
     }
     texts->nelts = kept;
+    hashes = apr_palloc(pool, ((size_t)kept + 1) * sizeof(*hashes));
+    for (i = 0; i < kept; i++) {
+        hashes[i] = pd_rule_hash(APR_ARRAY_IDX(texts, i, const char *));
+    }
+    part->hashes = hashes;
 }
 
 static pd_status_t read_head(pd_rule_t *rule, const json_t *doc)
@@ -179,9 +196,7 @@ static pd_status_t read_items(pd_rule_t *rule, const json_t *items)
         }
     }
     for (at = apr_hash_first(rule->pool, rule->parts); at != NULL; at = apr_hash_next(at)) {
-        const pd_rule_part_t *part = apr_hash_this_val(at);
-
-        settle(part->operations);
+        settle(apr_hash_this_val(at), rule->pool);
     }
     return PD_OK;
 }
@@ -199,6 +214,7 @@ pd_status_t pd_rule_make(const char *id, const json_t *doc, pd_rule_t **ret)
     rule->pool = pool;
     rule->refs = 1;
     rule->id = apr_pstrdup(pool, id);
+    rule->name = apr_pstrdup(pool, text_in(doc, "name")); /* NULL stays NULL */
     rule->parts = apr_hash_make(pool);
     rule->names = apr_hash_make(pool);
     status = read_head(rule, doc);
@@ -416,6 +432,7 @@ static int by_part(const void *a, const void *b)
 static const apr_array_header_t *gather(const pd_rules_t *rules, const char *connector_id,
                                         apr_pool_t *pool)
 {
+    static const apr_array_header_t nothing = {.elt_size = (int)sizeof(pd_bearing_part_t)};
     const apr_array_header_t *first = NULL;
     apr_array_header_t *all = NULL;
     int i;
@@ -438,7 +455,17 @@ static const apr_array_header_t *gather(const pd_rules_t *rules, const char *con
         qsort(all->elts, (size_t)all->nelts, sizeof(pd_bearing_part_t), by_part);
         return all;
     }
-    return first != NULL ? first : apr_array_make(pool, 1, sizeof(pd_bearing_part_t));
+    return first != NULL ? first : &nothing;
+}
+
+/* A block only takes away, so what an engaged allowlist does not name stays out whatever else the
+ * rules say. */
+static pd_bears_t bears(const pd_bearing_t *bearing, int is_whole)
+{
+    if (bearing->is_uniform && bearing->uniform != PD_VERDICT_ALLOWED) {
+        return PD_BEARS_NONE;
+    }
+    return bearing->rules->has_allow && !is_whole ? PD_BEARS_LISTED : PD_BEARS_ANY;
 }
 
 void pd_rules_bear(const pd_rules_t *rules, const char *connector_id, apr_pool_t *pool,
@@ -468,21 +495,44 @@ void pd_rules_bear(const pd_rules_t *rules, const char *connector_id, apr_pool_t
         ret->is_uniform = 1;
         ret->uniform = by_allowlist(rules->has_allow, whole[PD_EFFECT_ALLOW]);
     }
+    ret->bears = bears(ret, whole[PD_EFFECT_ALLOW]);
 }
 
 /* --- the verdict -------------------------------------------------------------------- */
 
-static int names_operation(const pd_rule_part_t *part, const char *operation_id)
+#define FEW 16 /* items that are looked through one by one */
+
+/* What is asked about, under which name it does not matter here. */
+typedef struct asked {
+    const char *operation_id; /* NULL: the connector by itself */
+    apr_uint32_t hash;
+} asked_t;
+
+/* Of a few items the hashes are compared: they stand together, the texts apart. */
+static int names_operation(const pd_rule_part_t *part, const asked_t *asked)
 {
-    return operation_id != NULL && part->operations->nelts > 0 &&
-           bsearch(&operation_id, part->operations->elts, (size_t)part->operations->nelts,
+    int i;
+
+    if (asked->operation_id == NULL) {
+        return 0;
+    }
+    if (part->operations->nelts <= FEW) {
+        for (i = 0; i < part->operations->nelts; i++) {
+            if (part->hashes[i] == asked->hash &&
+                strcmp(APR_ARRAY_IDX(part->operations, i, const char *), asked->operation_id) == 0) {
+                return 1;
+            }
+        }
+        return 0;
+    }
+    return bsearch(&asked->operation_id, part->operations->elts, (size_t)part->operations->nelts,
                    sizeof(const char *), by_text) != NULL;
 }
 
 /* The first rule of this effect whose part names the connector (item CONNECTOR) or the operation
  * (OPERATION), or NULL. */
 static const pd_rule_t *find_part(const pd_bearing_t *bearing, pd_effect_t effect, pd_item_t item,
-                                  const char *operation_id)
+                                  const asked_t *asked)
 {
     int i;
 
@@ -491,7 +541,7 @@ static const pd_rule_t *find_part(const pd_bearing_t *bearing, pd_effect_t effec
 
         if (at->rule->effect == effect &&
             (item == PD_ITEM_CONNECTOR ? at->part->is_whole
-                                       : names_operation(at->part, operation_id))) {
+                                       : names_operation(at->part, asked))) {
             return at->rule;
         }
     }
@@ -523,10 +573,10 @@ static const pd_rule_t *find_name(const pd_rules_t *rules, const char *name)
 }
 
 /* The allow that names it: the first by id, whichever way it does. */
-static pd_decided_t find_allow(const pd_bearing_t *bearing, const char *operation_id)
+static pd_decided_t find_allow(const pd_bearing_t *bearing, const asked_t *asked)
 {
     const pd_rule_t *whole = find_part(bearing, PD_EFFECT_ALLOW, PD_ITEM_CONNECTOR, NULL);
-    const pd_rule_t *single = find_part(bearing, PD_EFFECT_ALLOW, PD_ITEM_OPERATION, operation_id);
+    const pd_rule_t *single = find_part(bearing, PD_EFFECT_ALLOW, PD_ITEM_OPERATION, asked);
 
     if (whole != NULL && (single == NULL || strcmp(whole->id, single->id) <= 0)) {
         return (pd_decided_t){whole, PD_ITEM_CONNECTOR};
@@ -534,14 +584,13 @@ static pd_decided_t find_allow(const pd_bearing_t *bearing, const char *operatio
     return (pd_decided_t){single, single != NULL ? PD_ITEM_OPERATION : PD_ITEM_NONE};
 }
 
-static pd_decided_t find_block(const pd_bearing_t *bearing, const char *operation_id,
-                               const char *name)
+static pd_decided_t find_block(const pd_bearing_t *bearing, const asked_t *asked, const char *name)
 {
     pd_decided_t found = {find_part(bearing, PD_EFFECT_BLOCK, PD_ITEM_CONNECTOR, NULL),
                           PD_ITEM_CONNECTOR};
 
     if (found.rule == NULL) {
-        found = (pd_decided_t){find_part(bearing, PD_EFFECT_BLOCK, PD_ITEM_OPERATION, operation_id),
+        found = (pd_decided_t){find_part(bearing, PD_EFFECT_BLOCK, PD_ITEM_OPERATION, asked),
                                PD_ITEM_OPERATION};
     }
     if (found.rule == NULL) {
@@ -555,6 +604,7 @@ pd_verdict_t pd_rules_judge(const pd_bearing_t *bearing, const char *operation_i
 {
     pd_verdict_t verdict = PD_VERDICT_UNREADABLE;
     pd_decided_t allow = {NULL, PD_ITEM_NONE};
+    asked_t asked = {operation_id, 0};
     pd_decided_t block;
 
     if (decided != NULL) {
@@ -567,11 +617,12 @@ pd_verdict_t pd_rules_judge(const pd_bearing_t *bearing, const char *operation_i
         verdict = bearing->uniform;
         return find_name(bearing->rules, name) != NULL ? PD_VERDICT_BLOCKED : verdict;
     }
+    asked.hash = operation_id != NULL ? pd_rule_hash(operation_id) : 0;
     if (bearing->rules->has_allow) {
-        allow = find_allow(bearing, operation_id);
+        allow = find_allow(bearing, &asked);
     }
     verdict = by_allowlist(bearing->rules->has_allow, allow.rule != NULL);
-    block = find_block(bearing, operation_id, name);
+    block = find_block(bearing, &asked, name);
     if (block.rule != NULL) {
         verdict = PD_VERDICT_BLOCKED;
         allow = block;

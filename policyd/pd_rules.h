@@ -25,12 +25,17 @@ typedef enum pd_effect { PD_EFFECT_ALLOW = 1, PD_EFFECT_BLOCK } pd_effect_t;
 typedef struct pd_rule_part {
     int is_whole;                   /* the connector itself is an item */
     apr_array_header_t *operations; /* of const char *: ids, sorted bytewise, each once */
+    const apr_uint32_t *hashes;     /* pd_rule_hash() of each of them */
 } pd_rule_part_t;
+
+/* Hash of an operation's id, for those who look for many of them. */
+apr_uint32_t pd_rule_hash(const char *operation_id);
 
 typedef struct pd_rule {
     apr_pool_t *pool;
     apr_uint32_t refs;
     const char *id;
+    const char *name; /* as people know it, or NULL */
     pd_effect_t effect;
     const char *role;   /* name of the role it is for, or NULL */
     const char *member; /* id of the member it is for, or NULL */
@@ -108,12 +113,21 @@ typedef struct pd_bearing_part {
     const pd_rule_part_t *part;
 } pd_bearing_part_t;
 
+/* Which operations of a connector may be allowed at all, for those who walk over many: what is left out here pd_rules_judge() allows under
+ * no name, and what is not it may still deny. */
+typedef enum pd_bears {
+    PD_BEARS_NONE = 0, /* none */
+    PD_BEARS_LISTED,   /* those alone that an allow in `parts` names */
+    PD_BEARS_ANY
+} pd_bears_t;
+
 /* The rules as they bear on one connector: gathered once, then asked for each of its operations. Borrows from the layers. */
 typedef struct pd_bearing {
     const pd_rules_t *rules;
     const char *connector_id;
     int is_uniform;       /* one verdict for all of its operations, names aside */
     pd_verdict_t uniform;
+    pd_bears_t bears;
     const apr_array_header_t *parts; /* of pd_bearing_part_t, in the order of the rules' ids */
 } pd_bearing_t;
 

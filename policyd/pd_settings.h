@@ -7,6 +7,8 @@
 
 #include "pd_store.h"
 
+#define PD_MAX_OWN 50 /* connections.max_own where it is not set */
+
 typedef enum pd_setting_type {
     PD_SETTING_INT,
     PD_SETTING_BOOL,

@@ -112,6 +112,7 @@ static pd_status_t snapshot_new(int64_t revision, pd_snapshot_t **ret)
     made->refs = 1;
     made->revision = revision;
     made->settings = apr_hash_make(pool);
+    made->roles = apr_hash_make(pool);
     *ret = made;
     return PD_OK;
 }
@@ -275,4 +276,20 @@ int pd_snapshot_setting_bool(const pd_snapshot_t *snapshot, const char *key, int
     const json_t *value = apr_hash_get(snapshot->settings, key, APR_HASH_KEY_STRING);
 
     return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+const json_t *pd_snapshot_setting_for(const pd_snapshot_t *snapshot, const char *key, const char *client,
+                                      const char *grant, apr_pool_t *pool)
+{
+    const json_t *value = NULL;
+
+    if (grant != NULL) {
+        value = apr_hash_get(snapshot->settings, apr_pstrcat(pool, key, ":grant:", grant, NULL),
+                             APR_HASH_KEY_STRING);
+    }
+    if (value == NULL && client != NULL) {
+        value = apr_hash_get(snapshot->settings, apr_pstrcat(pool, key, ":client:", client, NULL),
+                             APR_HASH_KEY_STRING);
+    }
+    return value != NULL ? value : apr_hash_get(snapshot->settings, key, APR_HASH_KEY_STRING);
 }

@@ -19,6 +19,13 @@ typedef struct pd_tool {
     apr_hash_t *arg_names; /* loop's thread: names the schema knows; filled at the first call */
 } pd_tool_t;
 
+/* Where the tool of an operation stands among its connection's. A few lines of memory for all of them: the tools themselves and the
+ * texts of ids lie far apart. */
+typedef struct pd_place {
+    apr_uint32_t hash; /* pd_rule_hash() of the operation's id */
+    int tool;
+} pd_place_t;
+
 /* A connection and everything made from it and its connector. */
 typedef struct pd_connection {
     apr_pool_t *pool;
@@ -31,11 +38,15 @@ typedef struct pd_connection {
     int is_toolbox_only;
     pd_connector_t *connector; /* retained */
     apr_array_header_t *tools; /* of pd_tool_t, sorted bytewise by name */
+    const pd_place_t *places; /* as many as tools, sorted by hash */
     apr_hash_t *by_name;       /* name -> pd_tool_t * */
     struct {                   /* loop's thread */
-        char digest[MCP_DIGEST_HEX + 1]; /* "" until made */
+        const char *line;  /* what is the same in every manifest's line about it, in pool; NULL until made */
+        size_t line_count;
+        pd_boot_t held;    /* when it was last put */
         const char *bytes; /* in pool: the blob is put again when its hold ran out */
         size_t count;
+        char digest[MCP_DIGEST_HEX + 1];
     } chunk;
 } pd_connection_t;
 
@@ -49,7 +60,9 @@ typedef struct pd_ground {
     apr_array_header_t *shared; /* of pd_connection_t *, sorted by label */
     apr_hash_t *by_label;    /* label -> pd_connection_t *, shared ones */
     apr_hash_t *by_owner;    /* member id -> apr_array_header_t of pd_connection_t *, sorted by label */
-    apr_hash_t *any_label;   /* label -> anything: somebody has a connection of this label */
+    /* label -> apr_array_header_t of pd_connection_t *, whosever they are: of each connector the first by id, which has the tools that
+     * all of that label and connector have; in the order of ids */
+    apr_hash_t *any_label;
     apr_hash_t *left_out;    /* connection id -> id of its connector, of those that can't be used until that changes */
 } pd_ground_t;
 
@@ -81,6 +94,7 @@ typedef struct pd_snapshot {
     pd_ground_t *ground;       /* all four retained */
     pd_rulebook_t *rulebook;
     pd_toolboxes_t *toolboxes;
+    apr_hash_t *roles;         /* loop's thread: custom roles' permissions at this very revision, as they were asked for (pd_roles.h) */
     apr_hash_t *settings;      /* key as stored ("collapse.threshold", …) -> json_t *: copied into each snapshot */
 } pd_snapshot_t;
 
@@ -107,6 +121,8 @@ const apr_array_header_t *pd_snapshot_own(const pd_snapshot_t *snapshot, const c
 pd_connector_t *pd_snapshot_connector(const pd_snapshot_t *snapshot, const char *id);
 pd_connection_t *pd_snapshot_connection(const pd_snapshot_t *snapshot, const char *id);
 
+/* Fills by_name and places of a connection whose tools are there. */
+void pd_snapshot_index(pd_connection_t *made);
 /* Tool of a connection by advertised name, or NULL. */
 pd_tool_t *pd_snapshot_tool(const pd_connection_t *connection, const char *name);
 
@@ -118,5 +134,9 @@ void pd_snapshot_rules(const pd_snapshot_t *snapshot, const char *member_id,
 const char *pd_snapshot_setting(const pd_snapshot_t *snapshot, const char *key, const char *otherwise);
 int64_t pd_snapshot_setting_int(const pd_snapshot_t *snapshot, const char *key, int64_t otherwise);
 int pd_snapshot_setting_bool(const pd_snapshot_t *snapshot, const char *key, int otherwise);
+/* The value that holds for a grant and a client, either of which may be NULL: the grant's, else the client's, else the organisation's, else
+ * NULL. Borrowed. pool is scratch. */
+const json_t *pd_snapshot_setting_for(const pd_snapshot_t *snapshot, const char *key, const char *client,
+                                      const char *grant, apr_pool_t *pool);
 
 #endif

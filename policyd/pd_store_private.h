@@ -52,7 +52,7 @@ enum {
     PD_SQL_COUNT
 };
 
-#define PD_STORE_DOCS    256  /* documents of grants and members that the loop keeps parsed; a power of two */
+#define PD_STORE_DOCS    4096 /* documents of grants and members that the loop keeps parsed; a power of two */
 #define PD_STORE_DOC_HOT 4096 /* bytes of the longest that is kept */
 
 /* A document as it was read and parsed last. The statement is run each time; only the parsing of the

@@ -12,22 +12,33 @@
 #include "pd_blob.h"
 #include "pd_control.h"
 #include "pd_log.h"
+#include "pd_ops.h"
 #include "pd_policy.h"
 
 #define MAX_KEPT    20000 /* of manifests, entries, verdicts, each; beyond, all are made anew */
 #define MAX_CONTROL 256   /* control-plane tools that a selection has room for */
 
-/* Bytes under their digest: put again whenever somebody is told of them. */
+/* Blobs are put with a hold that is longer than who reads them may count on, so that naming a view that somebody named a moment ago
+ * puts none of its hundreds of chunks again. A chunk may have been put that long before its manifest was: hence twice. */
+#define FRESH_MS 30000
+#define MORE_MS  (2 * FRESH_MS)
+
+/* Bytes under their digest: put again when somebody is told of them. */
 typedef struct kept {
     char digest[MCP_DIGEST_HEX + 1];
     const char *bytes;
     size_t count;
+    pd_boot_t held; /* when it was last put; unused for verdicts */
 } kept_t;
 
+/* Its text is in the blob alone: that of a class nobody asks for any more is made again, which takes less than the memory is worth. */
 typedef struct manifest {
-    kept_t self;
-    apr_array_header_t *chunks; /* of const kept_t *, and of the connections' own, in the snapshot in force */
-    apr_array_header_t *connections; /* of pd_connection_t * */
+    char digest[MCP_DIGEST_HEX + 1]; /* "" until made */
+    pd_boot_t held;                  /* when it and its chunks were last put */
+    kept_t **chunks;                 /* of toolboxes */
+    int chunk_count;
+    pd_connection_t **connections; /* whose own chunks it names, in the snapshot in force */
+    int connection_count;
 } manifest_t;
 
 struct pd_views {
@@ -110,12 +121,23 @@ static int has_step_up(const pd_core_t *core)
     return pd_snapshot_setting_bool(core->policy->snapshot, "advertise.step_up", 0);
 }
 
+/* Which tools of the control plane the actor is listed; as pd_control_select(). */
+static int select_control(const pd_core_t *core, const pd_actor_t *actor, unsigned char *bits)
+{
+    pd_actor_t stepped_up = *actor;
+
+    if (has_step_up(core)) {
+        stepped_up.scopes = ~0u;
+    }
+    return pd_control_select(&stepped_up, bits);
+}
+
 /* 1 when tools of this class are listed for the scopes. */
-static int is_listed(const pd_core_t *core, unsigned scopes, mcp_class_t klass)
+static int is_listed(int is_stepped_up, unsigned scopes, mcp_class_t klass)
 {
     unsigned needed = MCP_SCOPE_TOOLS | mcp_scope_of_class(klass);
 
-    return has_step_up(core) || (mcp_scope_close(scopes) & needed) == needed;
+    return is_stepped_up || (mcp_scope_close(scopes) & needed) == needed;
 }
 
 /* Ids of all members whom some toolbox names himself. */
@@ -273,6 +295,14 @@ static json_t *entry_definition(const pd_found_t *found, const pd_advertised_t *
                       advertised->schema, advertised->schema_bytes);
 }
 
+json_t *pd_view_tool(const pd_found_t *found, const pd_advertised_t *advertised)
+{
+    return found->entry != NULL
+               ? entry_definition(found, advertised)
+               : plain_definition(APR_ARRAY_IDX(found->connections, 0, const pd_connection_t *),
+                                  found->tool);
+}
+
 /* --- chunks --------------------------------------------------------------------------- */
 
 /* All tools of a connection, whoever asks; made at its first use and kept in the connection's pool. */
@@ -302,6 +332,13 @@ static pd_status_t make_chunk(pd_connection_t *connection)
                    "the tools of connection %s are larger than a blob may be: left out", connection->id);
         }
         mcp_digest_hex(connection->chunk.bytes, connection->chunk.count, connection->chunk.digest);
+        status = text_of(json_pack("{s:s,s:s,s:s,s:s,s:s}", "connection", connection->id, "account",
+                                   connection->label, "connector", connection->connector->slug, "label",
+                                   connection->connector->label, "digest", connection->chunk.digest),
+                         connection->pool, &connection->chunk.line, &connection->chunk.line_count);
+    }
+    if (status != PD_OK) {
+        connection->chunk.line = NULL; /* it is made again */
     }
     return status;
 }
@@ -311,26 +348,56 @@ static int is_too_large(const pd_connection_t *connection)
     return connection->chunk.count > MCP_MAX_BLOB_BYTES;
 }
 
-static pd_status_t put_chunk(pd_core_t *core, const pd_connection_t *connection)
+/* 1 when what was put then is readable for as long as it has to be, whatever is named now. */
+static int is_fresh(pd_boot_t held, pd_boot_t now)
 {
-    return pd_blobs_put(core->policy->blobs, connection->chunk.digest, connection->chunk.bytes,
-                        connection->chunk.count);
+    return held.us != 0 && now.us - held.us < (int64_t)FRESH_MS * 1000;
+}
+
+static pd_status_t hold_chunk(pd_core_t *core, pd_connection_t *connection, pd_boot_t now)
+{
+    pd_status_t status;
+
+    if (is_fresh(connection->chunk.held, now)) {
+        return PD_OK;
+    }
+    status = pd_blobs_put_for(core->policy->blobs, connection->chunk.digest, connection->chunk.bytes,
+                              connection->chunk.count, MORE_MS);
+    connection->chunk.held.us = status == PD_OK ? now.us : 0;
+    return status;
+}
+
+static pd_status_t hold_kept(pd_core_t *core, kept_t *kept, pd_boot_t now)
+{
+    pd_status_t status;
+
+    if (is_fresh(kept->held, now)) {
+        return PD_OK;
+    }
+    status = pd_blobs_put_for(core->policy->blobs, kept->digest, kept->bytes, kept->count, MORE_MS);
+    kept->held.us = status == PD_OK ? now.us : 0;
+    return status;
 }
 
 /* --- a manifest in the making --------------------------------------------------------- */
 
-/* One line of the manifest with what it is sorted by. */
+/* One line of the manifest with what it is sorted by: an object's text, which the text of its last members takes the end of. */
 typedef struct line {
     const char *account;
-    json_t *entry;
+    const char *head;
+    size_t head_count;
+    const char *tail;
+    size_t tail_count;
 } line_t;
 
 typedef struct making {
     pd_core_t *core;
     const pd_actor_t *actor;
-    manifest_t *manifest;
+    int is_stepped_up;
     apr_pool_t *scratch;
-    apr_array_header_t *lines; /* of line_t */
+    apr_array_header_t *lines;       /* of line_t */
+    apr_array_header_t *connections; /* of pd_connection_t * */
+    apr_array_header_t *chunks;      /* of kept_t * */
     /* the connection whose tools are walked */
     pd_connection_t *connection;
     unsigned char *bits;
@@ -355,55 +422,45 @@ static const char *hex_of(const unsigned char *bits, int tools, apr_pool_t *pool
     return hex;
 }
 
-/* Adds `select` where not all are. */
-static int set_select(json_t *entry, const unsigned char *bits, int selected, int tools,
-                      apr_pool_t *pool)
+/* The last members of a line, with `select` where not all are. */
+static const char *tail_of(const unsigned char *bits, int selected, int tools, apr_pool_t *pool)
 {
-    return selected == tools
-               ? 0
-               : json_object_set_new(entry, "select", json_string(hex_of(bits, tools, pool)));
+    return selected == tools ? apr_psprintf(pool, ",\"tools\":%d}", selected)
+                             : apr_psprintf(pool, ",\"tools\":%d,\"select\":\"%s\"}", selected,
+                                            hex_of(bits, tools, pool));
 }
 
-static pd_status_t add_line(making_t *making, const char *account, json_t *entry)
+static void add_line(making_t *making, const char *account, const char *head, size_t head_count,
+                     const char *tail)
 {
-    line_t *line;
+    line_t *line = apr_array_push(making->lines);
 
-    if (entry == NULL) {
-        return PD_E_NOMEM;
-    }
-    line = apr_array_push(making->lines);
     line->account = account;
-    line->entry = entry;
-    return PD_OK;
+    line->head = head;
+    line->head_count = head_count - 1; /* without its brace */
+    line->tail = tail;
+    line->tail_count = strlen(tail);
 }
 
 static pd_status_t end_connection(making_t *making)
 {
     pd_connection_t *connection = making->connection;
     pd_status_t status = PD_OK;
-    json_t *entry;
 
     making->connection = NULL;
     if (connection == NULL || making->selected == 0) {
         return PD_OK;
     }
-    if (connection->chunk.digest[0] == '\0') {
+    if (connection->chunk.line == NULL) {
         status = make_chunk(connection);
     }
     if (status != PD_OK || is_too_large(connection)) {
         return status;
     }
-    entry = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i}", "connection", connection->id, "account",
-                      connection->label, "connector", connection->connector->slug, "label",
-                      connection->connector->label, "digest", connection->chunk.digest, "tools",
-                      making->selected);
-    if (entry != NULL && set_select(entry, making->bits, making->selected, connection->tools->nelts,
-                                    making->scratch) != 0) {
-        json_decref(entry);
-        return PD_E_NOMEM;
-    }
-    APR_ARRAY_PUSH(making->manifest->connections, pd_connection_t *) = connection;
-    return add_line(making, connection->label, entry);
+    APR_ARRAY_PUSH(making->connections, pd_connection_t *) = connection;
+    add_line(making, connection->label, connection->chunk.line, connection->chunk.line_count,
+             tail_of(making->bits, making->selected, connection->tools->nelts, making->scratch));
+    return PD_OK;
 }
 
 static pd_status_t end_toolbox(making_t *making)
@@ -440,12 +497,17 @@ static pd_status_t end_toolbox(making_t *making)
         (void)keep(kept, apr_pstrmemdup(views->pool, bytes, count), count); /* always PD_OK */
         apr_hash_set(views->toolboxes, kept->digest, MCP_DIGEST_HEX, kept);
     }
-    APR_ARRAY_PUSH(making->manifest->chunks, const kept_t *) = kept;
-    return add_line(making, toolbox->name,
-                    json_pack("{s:s,s:s,s:s,s:s,s:i}", "toolbox", toolbox->id, "account", toolbox->name,
-                              "label",
-                              toolbox->description != NULL ? toolbox->description : toolbox->name,
-                              "digest", kept->digest, "tools", (int)tools));
+    status = text_of(json_pack("{s:s,s:s,s:s,s:s}", "toolbox", toolbox->id, "account", toolbox->name,
+                               "label",
+                               toolbox->description != NULL ? toolbox->description : toolbox->name,
+                               "digest", kept->digest),
+                     making->scratch, &bytes, &count);
+    if (status == PD_OK) {
+        APR_ARRAY_PUSH(making->chunks, kept_t *) = kept;
+        add_line(making, toolbox->name, bytes, count,
+                 tail_of(NULL, (int)tools, (int)tools, making->scratch));
+    }
+    return status;
 }
 
 static pd_status_t begin_connection(making_t *making, pd_connection_t *connection)
@@ -497,7 +559,7 @@ static pd_status_t take_entry(making_t *making, const pd_found_t *found)
     if (status != PD_OK) {
         return status == PD_E_INVALID ? PD_OK : status; /* one that does not fit any more is not advertised */
     }
-    def = entry_definition(found, advertised);
+    def = pd_view_tool(found, advertised);
     row = def != NULL
               ? json_pack("{s:s,s:o,s:s,s:s,s:s}", "name", found->name, "def", def, "class",
                           mcp_class_text(found->operation->klass), "op", found->operation->id,
@@ -513,7 +575,7 @@ static pd_status_t take(const pd_found_t *found, void *baton)
 {
     making_t *making = baton;
 
-    if (!is_listed(making->core, making->actor->scopes, found->operation->klass)) {
+    if (!is_listed(making->is_stepped_up, making->actor->scopes, found->operation->klass)) {
         return PD_OK;
     }
     return found->entry != NULL ? take_entry(making, found) : take_plain(making, found);
@@ -524,12 +586,26 @@ static int by_account(const void *a, const void *b)
     return strcmp(((const line_t *)a)->account, ((const line_t *)b)->account);
 }
 
+/* Connections come in their order, so that toolboxes alone can be out of it. */
+static void sort_lines(apr_array_header_t *lines)
+{
+    int is_sorted = 1;
+    int i;
+
+    for (i = 1; is_sorted && i < lines->nelts; i++) {
+        is_sorted = by_account(&APR_ARRAY_IDX(lines, i - 1, line_t),
+                               &APR_ARRAY_IDX(lines, i, line_t)) <= 0;
+    }
+    if (!is_sorted) {
+        qsort(lines->elts, (size_t)lines->nelts, sizeof(line_t), by_account);
+    }
+}
+
 /* Everything that the actor has, in the order of accounts. */
-static pd_status_t walk(making_t *making, json_t *chunks)
+static pd_status_t walk(making_t *making)
 {
     pd_subject_t subject = pd_view_subject(making->actor);
     pd_status_t status = PD_OK;
-    int i;
 
     if (pd_actor_may(making->actor, "tool:execute")) {
         status = pd_reach_each(making->core->policy->snapshot, &subject, making->scratch, take, making);
@@ -541,106 +617,185 @@ static pd_status_t walk(making_t *making, json_t *chunks)
         status = end_toolbox(making);
     }
     json_decref(making->rows);
-    qsort(making->lines->elts, (size_t)making->lines->nelts, sizeof(line_t), by_account);
-    for (i = 0; i < making->lines->nelts; i++) {
-        if (json_array_append_new(chunks, APR_ARRAY_IDX(making->lines, i, line_t).entry) != 0) {
-            status = PD_E_NOMEM;
-        }
-    }
+    making->rows = NULL;
+    sort_lines(making->lines);
     return status;
 }
 
-static json_t *control_of(const unsigned char *bits, int selected, apr_pool_t *pool)
-{
-    json_t *control =
-        json_pack("{s:s,s:i}", "digest", pd_control_digest(), "tools", selected);
+/* --- its text ------------------------------------------------------------------------- */
 
-    if (control != NULL && set_select(control, bits, selected, pd_control_count(), pool) != 0) {
-        json_decref(control);
-        return NULL;
+#define BEGIN ",\"chunks\":["
+#define END   "]"
+
+static size_t lines_bytes(const making_t *making)
+{
+    size_t bytes = 0;
+    int i;
+
+    for (i = 0; i < making->lines->nelts; i++) {
+        const line_t *line = &APR_ARRAY_IDX(making->lines, i, line_t);
+
+        bytes += line->head_count + line->tail_count + 1;
     }
-    return control;
+    return bytes;
 }
 
+static char *append(char *at, const char *bytes, size_t count)
+{
+    memcpy(at, bytes, count);
+    return at + count;
+}
+
+/* Written by hand, out of parts that jansson wrote: to build the tree of a few hundred lines took most of the time that a view takes
+ * (measured). */
+static pd_status_t write_text(const making_t *making, const char *control, const char **ret,
+                              size_t *ret_count)
+{
+    const char *head = NULL;
+    size_t head_count = 0;
+    size_t control_count = strlen(control);
+    char *text;
+    char *at;
+    int i;
+    pd_status_t status = text_of(json_pack("{s:i,s:s}", "v", 1, "control_prefix",
+                                           making->core->config->control_prefix),
+                                 making->scratch, &head, &head_count);
+
+    if (status != PD_OK) {
+        return status;
+    }
+    text = apr_palloc(making->scratch, head_count + sizeof(BEGIN) + lines_bytes(making) + sizeof(END) +
+                                           control_count);
+    at = append(text, head, head_count - 1); /* without its brace */
+    at = append(at, BEGIN, sizeof(BEGIN) - 1);
+    for (i = 0; i < making->lines->nelts; i++) {
+        const line_t *line = &APR_ARRAY_IDX(making->lines, i, line_t);
+
+        if (i > 0) {
+            *at++ = ',';
+        }
+        at = append(at, line->head, line->head_count);
+        at = append(at, line->tail, line->tail_count);
+    }
+    at = append(at, END, sizeof(END) - 1);
+    at = append(at, control, control_count);
+    *ret = text;
+    *ret_count = (size_t)(at - text);
+    return PD_OK;
+}
+
+/* The end of the text: which tools of the control plane are the actor's, if any are. */
+static const char *control_of(const unsigned char *bits, int selected, apr_pool_t *pool)
+{
+    return selected == 0 ? "}"
+                         : apr_pstrcat(pool, ",\"control\":{\"digest\":\"", pd_control_digest(), "\"",
+                                       tail_of(bits, selected, pd_control_count(), pool), "}", NULL);
+}
+
+static void *copy_array(apr_pool_t *pool, const apr_array_header_t *array)
+{
+    return apr_pmemdup(pool, array->elts, (size_t)array->nelts * (size_t)array->elt_size);
+}
+
+/* Notes what it names, which is the same whenever it is made. */
+static void note_parts(const making_t *making, manifest_t *manifest)
+{
+    apr_pool_t *pool = making->core->policy->views->pool;
+
+    if (manifest->digest[0] == '\0') {
+        manifest->chunks = copy_array(pool, making->chunks);
+        manifest->chunk_count = making->chunks->nelts;
+        manifest->connections = copy_array(pool, making->connections);
+        manifest->connection_count = making->connections->nelts;
+    }
+}
+
+/* Makes it and puts it. */
 static pd_status_t make_manifest(pd_core_t *core, const pd_actor_t *actor, const unsigned char *control,
                                  int control_count, manifest_t *manifest)
 {
     pd_views_t *views = core->policy->views;
-    making_t making = {.core = core, .actor = actor, .manifest = manifest};
-    json_t *chunks = json_array();
+    making_t making = {.core = core, .actor = actor, .is_stepped_up = has_step_up(core)};
     const char *bytes = NULL;
     size_t count = 0;
     pd_status_t status;
 
     if (apr_pool_create(&making.scratch, views->pool) != APR_SUCCESS) {
-        json_decref(chunks);
         return PD_E_NOMEM;
     }
     making.lines = apr_array_make(making.scratch, 16, sizeof(line_t));
-    manifest->chunks = apr_array_make(views->pool, 4, sizeof(const kept_t *));
-    manifest->connections = apr_array_make(views->pool, 8, sizeof(pd_connection_t *));
-    status = walk(&making, chunks);
+    making.connections = apr_array_make(making.scratch, 16, sizeof(pd_connection_t *));
+    making.chunks = apr_array_make(making.scratch, 4, sizeof(kept_t *));
+    status = walk(&making);
     if (status == PD_OK) {
-        status = text_of(json_pack("{s:i,s:s,s:O,s:o*}", "v", 1, "control_prefix",
-                                   core->config->control_prefix, "chunks", chunks, "control",
-                                   control_count > 0
-                                       ? control_of(control, control_count, making.scratch)
-                                       : NULL),
-                         views->pool, &bytes, &count);
+        status = write_text(&making, control_of(control, control_count, making.scratch), &bytes, &count);
     }
-    json_decref(chunks);
+    if (status == PD_OK) {
+        note_parts(&making, manifest);
+        mcp_digest_hex(bytes, count, manifest->digest);
+        status = pd_blobs_put_for(core->policy->blobs, manifest->digest, bytes, count, MORE_MS);
+    }
     apr_pool_destroy(making.scratch);
-    return status == PD_OK ? keep(&manifest->self, bytes, count) : status;
+    return status;
 }
 
-/* Keeps the manifest and every chunk it names readable, and puts again those whose hold ran out: whoever reads it asks for them next. */
-static pd_status_t hold(pd_core_t *core, const manifest_t *manifest)
+/* Keeps every chunk that the manifest names readable, and puts again those whose hold ran out: whoever reads it asks for them next. */
+static pd_status_t hold_chunks(pd_core_t *core, const manifest_t *manifest, pd_boot_t now)
 {
-    pd_status_t status = put(core, &manifest->self);
+    size_t count = 0;
+    const char *bytes = pd_control_bytes(&count);
+    pd_status_t status =
+        pd_blobs_put_for(core->policy->blobs, pd_control_digest(), bytes, count, MORE_MS);
     int i;
 
-    for (i = 0; status == PD_OK && i < manifest->connections->nelts; i++) {
-        status = put_chunk(core, APR_ARRAY_IDX(manifest->connections, i, const pd_connection_t *));
+    for (i = 0; status == PD_OK && i < manifest->connection_count; i++) {
+        status = hold_chunk(core, manifest->connections[i], now);
     }
-    for (i = 0; status == PD_OK && i < manifest->chunks->nelts; i++) {
-        status = put(core, APR_ARRAY_IDX(manifest->chunks, i, const kept_t *));
-    }
-    if (status == PD_OK) {
-        size_t count = 0;
-        const char *bytes = pd_control_bytes(&count);
-
-        status = pd_blobs_put(core->policy->blobs, pd_control_digest(), bytes, count);
+    for (i = 0; status == PD_OK && i < manifest->chunk_count; i++) {
+        status = hold_kept(core, manifest->chunks[i], now);
     }
     return status;
 }
 
+/* The class's manifest, with nothing in it where it is new. */
+static manifest_t *manifest_of(pd_views_t *views, const char *class_key)
+{
+    manifest_t *manifest = apr_hash_get(views->by_class, class_key, APR_HASH_KEY_STRING);
+
+    if (manifest == NULL) {
+        pd_views_trim(views);
+        manifest = apr_pcalloc(views->pool, sizeof(*manifest));
+        apr_hash_set(views->by_class, apr_pstrdup(views->pool, class_key), APR_HASH_KEY_STRING,
+                     manifest);
+    }
+    return manifest;
+}
+
 pd_status_t pd_view_digest(pd_core_t *core, const pd_actor_t *actor, const char **ret)
 {
-    pd_views_t *views = core->policy->views;
+    pd_boot_t now = pd_boot_now();
     unsigned char control[MAX_CONTROL / 8] = {0};
     int control_count = pd_control_count() <= MAX_CONTROL && pd_actor_may(actor, "tool:execute")
-                            ? pd_control_select(actor, control)
+                            ? select_control(core, actor, control)
                             : 0;
     char class_key[CLASS_BYTES];
     manifest_t *manifest;
     pd_status_t status = PD_OK;
 
     class_of(core, actor, control, sizeof(control), class_key, sizeof(class_key));
-    manifest = apr_hash_get(views->by_class, class_key, APR_HASH_KEY_STRING);
-    if (manifest == NULL) {
-        pd_views_trim(views);
-        manifest = apr_pcalloc(views->pool, sizeof(*manifest));
-        status = make_manifest(core, actor, control, control_count, manifest);
-        if (status == PD_OK) {
-            apr_hash_set(views->by_class, apr_pstrdup(views->pool, class_key), APR_HASH_KEY_STRING,
-                         manifest);
+    manifest = manifest_of(core->policy->views, class_key);
+    if (!is_fresh(manifest->held, now)) {
+        if (manifest->digest[0] == '\0' ||
+            !pd_blobs_touch_for(core->policy->blobs, manifest->digest, MORE_MS)) {
+            status = make_manifest(core, actor, control, control_count, manifest);
         }
+        if (status == PD_OK) {
+            status = hold_chunks(core, manifest, now);
+        }
+        manifest->held.us = status == PD_OK ? now.us : 0;
     }
     if (status == PD_OK) {
-        status = hold(core, manifest);
-    }
-    if (status == PD_OK) {
-        *ret = manifest->self.digest;
+        *ret = manifest->digest;
     }
     return status;
 }
@@ -676,41 +831,31 @@ pd_status_t pd_view_entry(pd_core_t *core, const pd_found_t *found, const pd_adv
 }
 
 /* A tool of the control plane that the actor has, by its name without the prefix. */
-static pd_status_t control_definition(const pd_actor_t *actor, const char *name, json_t **ret)
+static pd_status_t control_definition(pd_core_t *core, const pd_actor_t *actor, const char *name,
+                                      json_t **ret)
 {
-    unsigned char bits[MAX_CONTROL / 8] = {0};
-    size_t count = 0;
-    const char *bytes = pd_control_bytes(&count);
-    json_t *chunk = NULL;
-    const json_t *tool;
-    pd_status_t status = PD_E_NOT_FOUND;
-    size_t i;
+    const pd_op_t *op = pd_ops_find(name);
+    pd_actor_t asked = *actor;
+    json_t *rest = NULL;
+    json_t *def;
+    pd_status_t status;
 
-    if (pd_control_count() > MAX_CONTROL || pd_control_select(actor, bits) == 0) {
-        return PD_E_NOT_FOUND;
+    if (has_step_up(core)) { /* what only lacks a scope is listed too */
+        asked.scopes = ~0u;
     }
-    if (mcp_json_parse(bytes, count, MCP_MAX_DEPTH + 8, &chunk, NULL) != MCP_OK) {
-        return PD_E_INTERNAL;
+    status = op != NULL ? pd_control_definition(&asked, name, &rest) : PD_E_NOT_FOUND;
+    if (status != PD_OK) {
+        return status;
     }
-    json_array_foreach(json_object_get(chunk, "tools"), i, tool)
-    {
-        json_t *def;
-
-        if ((bits[i >> 3] >> (i & 7) & 1) == 0 || strcmp(mcp_json_str(tool, "name"), name) != 0) {
-            continue;
-        }
-        def = json_pack("{s:s}", "name", name);
-        if (json_object_update(def, json_object_get(tool, "def")) != 0 ||
-            json_object_set_new(def, "classification",
-                                json_string(mcp_json_str(tool, "class"))) != 0) {
-            json_decref(def);
-            def = NULL;
-        }
-        *ret = def;
-        status = def != NULL ? PD_OK : PD_E_NOMEM;
+    def = json_pack("{s:s}", "name", name);
+    if (json_object_update(def, rest) != 0 ||
+        json_object_set_new(def, "classification", json_string(mcp_class_text(op->klass))) != 0) {
+        json_decref(def);
+        def = NULL;
     }
-    json_decref(chunk);
-    return status;
+    json_decref(rest);
+    *ret = def;
+    return def != NULL ? PD_OK : PD_E_NOMEM;
 }
 
 static pd_status_t found_definition(pd_core_t *core, const pd_found_t *found, json_t **ret)
@@ -725,15 +870,11 @@ static pd_status_t found_definition(pd_core_t *core, const pd_found_t *found, js
         if (status != PD_OK) {
             return status == PD_E_INVALID ? PD_E_NOT_FOUND : status;
         }
-        def = entry_definition(found, advertised);
         account = found->toolbox->name;
     } else {
-        const pd_connection_t *connection =
-            APR_ARRAY_IDX(found->connections, 0, const pd_connection_t *);
-
-        def = plain_definition(connection, found->tool);
-        account = connection->label;
+        account = APR_ARRAY_IDX(found->connections, 0, const pd_connection_t *)->label;
     }
+    def = pd_view_tool(found, advertised);
     if (json_object_set_new(def, "connector", json_string(found->connector->slug)) != 0 ||
         json_object_set_new(def, "account", json_string(account)) != 0 ||
         json_object_set_new(def, "classification",
@@ -759,11 +900,11 @@ pd_status_t pd_view_definition(pd_core_t *core, const pd_actor_t *actor, const c
         return PD_E_NOMEM;
     }
     if (pd_reach_tool(core->policy->snapshot, &subject, name, scratch, &found, NULL) == PD_REACH_OK) {
-        if (is_listed(core, actor->scopes, found.operation->klass)) {
+        if (is_listed(has_step_up(core), actor->scopes, found.operation->klass)) {
             status = found_definition(core, &found, ret);
         }
     } else {
-        status = control_definition(actor, name, ret);
+        status = control_definition(core, actor, name, ret);
     }
     apr_pool_destroy(scratch);
     return status;

@@ -26,9 +26,13 @@ pd_subject_t pd_view_subject(const pd_actor_t *actor);
 /* Digest of the actor's view, with all its blobs readable. */
 pd_status_t pd_view_digest(pd_core_t *core, const pd_actor_t *actor, const char **ret);
 
-/* The definition of one tool, connected or of the control plane (without the prefix), as it is advertised to the actor, with "connector",
+/* The definition of one tool, connected or of the control plane (by its name without the prefix), as it is advertised to the actor, with "connector",
  * "account" and "classification" beside it; new reference. PD_E_NOT_FOUND for what is not advertised to him, whatever the reason. */
 pd_status_t pd_view_definition(pd_core_t *core, const pd_actor_t *actor, const char *name, json_t **ret);
+
+/* The tool object of what was found, exactly as `tools/list` shows it; advertised: what an entry looks like, NULL for a plain tool. New
+ * reference, NULL: out of memory. Nothing is cached: any thread that holds the snapshot. */
+json_t *pd_view_tool(const pd_found_t *found, const pd_advertised_t *advertised);
 
 /* What an entry looks like over these connections; kept until the snapshot changes. */
 pd_status_t pd_view_entry(pd_core_t *core, const pd_found_t *found, const pd_advertised_t **ret);

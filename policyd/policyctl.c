@@ -258,9 +258,11 @@ static int call_and_print(ctl_t *ctl, const json_t *operation, json_t *args)
         status = fetch_rest(ctl, name, args, &result);
     }
     if (status == CTL_DONE) {
-        ctl_print(stdout, result, ctl->format);
         if (ctl->format == CTL_TABLE) {
+            ctl_view(stdout, name, result);
             tell_of_more(result);
+        } else {
+            ctl_print(stdout, result, ctl->format);
         }
         if (fflush(stdout) != 0 || ferror(stdout)) {
             status = ctl_fail("standard output can't be written");
@@ -282,16 +284,21 @@ static int run_operation(ctl_t *ctl, const json_t *operation, int count, char *c
     if (ctl->json != NULL) {
         base = ctl_args_file(ctl->json, ctl->why, sizeof ctl->why);
         if (base == NULL) {
-            return ctl_fail_usage(ctl->why);
+            return ctl_fail_usage_of(operation, ctl->why);
         }
     }
     args = ctl_args_read(json_object_get(operation, "schema"), base, count, words, ctl->why,
                          sizeof ctl->why);
     json_decref(base);
     if (args == NULL) {
-        return ctl_fail_usage(ctl->why);
+        return ctl_fail_usage_of(operation, ctl->why);
     }
-    status = call_and_print(ctl, operation, args);
+    status = ctl->json == NULL ? CTL_DONE
+                               : ctl_again(ctl->link, ctl->operations, operation, args, ctl->why,
+                                           sizeof ctl->why);
+    if (status == CTL_DONE) {
+        status = call_and_print(ctl, operation, args);
+    }
     json_decref(args);
     return status;
 }
@@ -320,6 +327,22 @@ static int run_help(ctl_t *ctl, int count, char *const *words)
                : ctl_fail_usage("there is no such resource or operation");
 }
 
+static int is_resource(const json_t *operations, const char *word)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(operations, i, row)
+    {
+        const char *resource = mcp_json_str(row, "resource");
+
+        if (resource != NULL && ctl_args_same(resource, word)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int run_resource(ctl_t *ctl)
 {
     const char *verb = ctl->count > 1 ? ctl->words[1] : NULL;
@@ -337,7 +360,9 @@ static int run_resource(ctl_t *ctl)
     }
     (void)snprintf(ctl->why, sizeof ctl->why, "there is no operation %.60s %.60s", ctl->words[0],
                    verb == NULL ? "" : verb);
-    return ctl_fail_usage(ctl->why);
+    return is_resource(ctl->operations, ctl->words[0])
+               ? ctl_fail_usage_at(ctl->words[0], ctl->why)
+               : ctl_fail_usage(ctl->why);
 }
 
 static int run_policy(ctl_t *ctl)

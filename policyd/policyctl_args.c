@@ -16,19 +16,12 @@
 
 #define MAX_PATH_PARTS 8
 #define MAX_KEY        128
-#define MAX_REFS       8
-
-#define TYPE_STRING  0x01u
-#define TYPE_INTEGER 0x02u
-#define TYPE_NUMBER  0x04u
-#define TYPE_BOOLEAN 0x08u
-#define TYPE_ARRAY   0x10u
-#define TYPE_OBJECT  0x20u
-#define TYPE_NULL    0x40u
-#define TYPE_ANY     0x7fu
+#define MAX_NAMES      160 /* of keys in a message */
 
 typedef struct reader {
-    const json_t *root; /* schema of the operation */
+    const json_t *root;  /* schema of the operation */
+    const json_t *start; /* the object that is filled: the root, or one within it */
+    const char *within;  /* flag whose `key=value,...` is read, or NULL: those hold no others */
     json_t *flags;
     json_t *whole; /* keys of flags that were given as a whole */
     int has_positional;
@@ -49,241 +42,133 @@ static int refuse(char *why, size_t size, const char *format, ...)
     return -1;
 }
 
-int ctl_args_same(const char *a, const char *b)
-{
-    while (*a != '\0' && *b != '\0') {
-        char x = *a == '_' ? '-' : *a;
-        char y = *b == '_' ? '-' : *b;
-
-        if (x != y) {
-            return 0;
-        }
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
-/* --- schema ---------------------------------------------------------------- */
-
-/* Follows `$ref`s into the document, a bounded number of them. */
-static const json_t *resolve(const json_t *schema, const json_t *root)
-{
-    int i;
-
-    for (i = 0; i < MAX_REFS; i++) {
-        const char *ref = mcp_json_str(schema, "$ref");
-        const json_t *at = root;
-
-        if (ref == NULL || strncmp(ref, "#/", 2) != 0) {
-            return schema;
-        }
-        ref += 2;
-        while (at != NULL && *ref != '\0') {
-            char part[MAX_KEY];
-            size_t bytes = strcspn(ref, "/");
-
-            if (bytes >= sizeof part) {
-                return schema;
-            }
-            memcpy(part, ref, bytes);
-            part[bytes] = '\0';
-            at = json_object_get(at, part);
-            ref += bytes + (ref[bytes] == '/');
-        }
-        if (at == NULL) {
-            return schema;
-        }
-        schema = at;
-    }
-    return schema;
-}
-
-static unsigned type_bit(const char *name)
-{
-    static const struct {
-        const char *name;
-        unsigned bit;
-    } types[] = {{"string", TYPE_STRING}, {"integer", TYPE_INTEGER}, {"number", TYPE_NUMBER | TYPE_INTEGER},
-                 {"boolean", TYPE_BOOLEAN}, {"array", TYPE_ARRAY}, {"object", TYPE_OBJECT},
-                 {"null", TYPE_NULL}};
-    size_t i;
-
-    for (i = 0; name != NULL && i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i].name, name) == 0) {
-            return types[i].bit;
-        }
-    }
-    return 0;
-}
-
-/* The types that a value may have; a schema that does not say takes any. */
-static unsigned types_of(const json_t *schema, const json_t *root)
-{
-    const json_t *type;
-    unsigned bits = 0;
-    size_t i;
-
-    schema = resolve(schema, root);
-    type = json_object_get(schema, "type");
-    if (json_is_string(type)) {
-        bits = type_bit(json_string_value(type));
-    } else {
-        for (i = 0; i < json_array_size(type); i++) {
-            bits |= type_bit(json_string_value(json_array_get(type, i)));
-        }
-    }
-    return bits == 0 ? TYPE_ANY : bits;
-}
-
-static unsigned type_of_value(const json_t *value)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        return TYPE_OBJECT;
-    case JSON_ARRAY:
-        return TYPE_ARRAY;
-    case JSON_STRING:
-        return TYPE_STRING;
-    case JSON_INTEGER:
-        return TYPE_INTEGER;
-    case JSON_REAL:
-        return TYPE_NUMBER;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return TYPE_BOOLEAN;
-    case JSON_NULL:
-        return TYPE_NULL;
-    default:
-        return 0;
-    }
-}
-
-const char *ctl_args_type(const json_t *schema, const json_t *root)
-{
-    unsigned types = types_of(schema, root);
-
-    switch (types) {
-    case TYPE_STRING:
-        return "TEXT";
-    case TYPE_INTEGER:
-        return "INTEGER";
-    case TYPE_NUMBER | TYPE_INTEGER:
-        return "NUMBER";
-    case TYPE_BOOLEAN:
-        return "true|false";
-    case TYPE_OBJECT:
-        return "JSON";
-    case TYPE_ARRAY:
-        return types_of(json_object_get(resolve(schema, root), "items"), root) == TYPE_OBJECT ? "JSON"
-                                                                                           : "A,B,...";
-    default:
-        return "VALUE";
-    }
-}
-
-static int is_required(const json_t *schema, const char *name)
-{
-    const json_t *required = json_object_get(schema, "required");
-    size_t i;
-
-    for (i = 0; i < json_array_size(required); i++) {
-        const char *text = json_string_value(json_array_get(required, i));
-
-        if (text != NULL && strcmp(text, name) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-const char *ctl_args_positional(const json_t *schema, int *ret_is_file)
-{
-    json_t *properties = json_object_get(schema, "properties");
-    const char *only = NULL;
-    const char *name;
-    json_t *property;
-    int required = 0;
-
-    json_object_foreach(properties, name, property)
-    {
-        if (json_object_get(property, "contentMediaType") != NULL) {
-            *ret_is_file = 1;
-            return name;
-        }
-        if (is_required(schema, name)) {
-            required++;
-            only = name;
-        }
-    }
-    if (required != 1) {
-        return NULL;
-    }
-    *ret_is_file = types_of(json_object_get(properties, only), schema) == TYPE_OBJECT;
-    return only;
-}
-
 /* --- values ---------------------------------------------------------------- */
 
 /* Elements of a comma-separated text, appended to `list`. */
-static int split_into(json_t *list, const json_t *items, const json_t *root, const char *text, char *why,
-                      size_t size);
+static int split_into(json_t *list, const json_t *items, const json_t *root, const char *text);
+static json_t *pairs_of(const reader_t *reader, const json_t *object, const char *flag,
+                        const char *text);
+
+/* Names of an object's keys for a message, but those that an answer shows and nobody sends. */
+static void name_keys(const json_t *object, char *buf, size_t size)
+{
+    json_t *properties = json_object_get(object, "properties");
+    const char *name;
+    json_t *property;
+    size_t used = 0;
+
+    buf[0] = '\0';
+    json_object_foreach(properties, name, property)
+    {
+        int wrote = 0;
+
+        if (!mcp_json_bool(property, "readOnly")) {
+            wrote = snprintf(buf + used, size - used, "%s%s", used == 0 ? "" : ", ", name);
+        }
+        used += wrote > 0 ? (size_t)wrote : 0;
+        if (used >= size) {
+            return;
+        }
+    }
+}
+
+/* Says what a flag takes; NULL. */
+static json_t *wrong_value(const reader_t *reader, const json_t *schema, const char *flag)
+{
+    const json_t *object = ctl_schema_keys(schema, reader->root);
+    int is_list = ctl_schema_types(schema, reader->root) == CTL_TYPE_ARRAY;
+    char keys[MAX_NAMES];
+
+    if (object == NULL && ctl_schema_types(schema, reader->root) == CTL_TYPE_OBJECT) {
+        (void)refuse(reader->why, reader->size, "--%s takes JSON, or --%s.KEY VALUE once for each", flag,
+                     flag);
+        return NULL;
+    }
+    if (object == NULL) {
+        (void)refuse(reader->why, reader->size, "--%s takes %s", flag,
+                     is_list ? "a list: A,B,... or JSON" : ctl_args_type(schema, reader->root));
+        return NULL;
+    }
+    name_keys(object, keys, sizeof keys);
+    (void)refuse(reader->why, reader->size, "--%s takes KEY=VALUE,... or JSON%s; its keys: %s", flag,
+                 is_list ? ", once for each element" : "", keys);
+    return NULL;
+}
+
+/* A value that is written as JSON, if the type takes it. 1 with it, 0 if it is something else, -1 with why set if it
+ * can't be anything else. */
+static int json_value(const reader_t *reader, unsigned types, const char *flag, const char *text,
+                      json_t **ret)
+{
+    size_t at = 0;
+
+    if (types == CTL_TYPE_STRING) {
+        return 0;
+    }
+    if (mcp_json_parse(text, strlen(text), MCP_MAX_DEPTH, ret, &at) != MCP_OK) {
+        return (*text == '{' || *text == '[') && (types & CTL_TYPE_STRING) == 0
+                   ? refuse(reader->why, reader->size,
+                            "--%s is not JSON without duplicate keys (near byte %zu)", flag, at)
+                   : 0;
+    }
+    if ((types & ctl_schema_type_of(*ret)) != 0) {
+        return 1;
+    }
+    json_decref(*ret);
+    return 0;
+}
 
 /* New reference, or NULL with why set. `flag` is for messages. */
-static json_t *value_of(const json_t *schema, const json_t *root, const char *flag, const char *text,
-                        char *why, size_t size)
+static json_t *value_of(const reader_t *reader, const json_t *schema, const char *flag,
+                        const char *text)
 {
-    unsigned types = types_of(schema, root);
+    const json_t *root = reader->root;
+    unsigned types = ctl_schema_types(schema, root);
+    const json_t *object = (types & CTL_TYPE_STRING) == 0 ? ctl_schema_keys(schema, root) : NULL;
     json_t *value = NULL;
+    int status = json_value(reader, types, flag, text, &value);
 
-    if (types != TYPE_STRING &&
-        mcp_json_parse(text, strlen(text), MCP_MAX_DEPTH, &value, NULL) == MCP_OK) {
-        unsigned type = type_of_value(value);
-
-        if ((types & type) != 0) {
-            return value;
-        }
-        json_decref(value);
+    if (status != 0) {
+        return status > 0 ? value : NULL;
     }
-    if ((types & TYPE_ARRAY) != 0 && (types & TYPE_STRING) == 0) {
-        value = json_array();
-        if (*text == '[' || split_into(value, json_object_get(resolve(schema, root), "items"), root, text,
-                                       why, size) != 0) {
-            json_decref(value);
-            (void)refuse(why, size, "--%s takes %s", flag, "a list: A,B,... or JSON");
-            return NULL;
-        }
-        return value;
-    }
-    if ((types & TYPE_STRING) != 0) {
+    if ((types & CTL_TYPE_STRING) != 0) {
         value = json_string(text);
         if (value == NULL) {
-            (void)refuse(why, size, "--%s is not UTF-8", flag);
+            (void)refuse(reader->why, reader->size, "--%s is not UTF-8", flag);
         }
         return value;
     }
-    (void)refuse(why, size, "--%s takes %s", flag, ctl_args_type(schema, root));
-    return NULL;
+    if (object != NULL && *text != '{' && *text != '[' && strchr(text, '=') != NULL &&
+        reader->within == NULL) {
+        value = pairs_of(reader, object, flag, text);
+        return value != NULL && (types & CTL_TYPE_ARRAY) != 0 ? json_pack("[o]", value) : value;
+    }
+    value = (types & CTL_TYPE_ARRAY) != 0 && *text != '[' ? json_array() : NULL;
+    if (value != NULL && split_into(value, json_object_get(ctl_schema_resolve(schema, root), "items"),
+                                    root, text) == 0) {
+        return value;
+    }
+    json_decref(value);
+    return wrong_value(reader, schema, flag);
 }
 
 /* One element of a list: never a list itself, so that this ends. */
 static json_t *element_of(const json_t *items, const json_t *root, const char *text)
 {
-    unsigned types = items == NULL ? TYPE_ANY : types_of(items, root);
+    unsigned types = items == NULL ? CTL_TYPE_ANY : ctl_schema_types(items, root);
     json_t *value = NULL;
 
-    if (types != TYPE_STRING &&
+    if (types != CTL_TYPE_STRING &&
         mcp_json_parse(text, strlen(text), MCP_MAX_DEPTH, &value, NULL) == MCP_OK) {
-        if ((types & type_of_value(value)) != 0) {
+        if ((types & ctl_schema_type_of(value)) != 0) {
             return value;
         }
         json_decref(value);
     }
-    return (types & TYPE_STRING) != 0 ? json_string(text) : NULL;
+    return (types & CTL_TYPE_STRING) != 0 ? json_string(text) : NULL;
 }
 
-static int split_into(json_t *list, const json_t *items, const json_t *root, const char *text, char *why,
-                      size_t size)
+static int split_into(json_t *list, const json_t *items, const json_t *root, const char *text)
 {
     /* an object's own commas separate nothing */
     int is_one = *text == '{';
@@ -295,7 +180,7 @@ static int split_into(json_t *list, const json_t *items, const json_t *root, con
 
         free(part);
         if (value == NULL || json_array_append_new(list, value) != 0) {
-            return refuse(why, size, "an element of the list has another type");
+            return -1;
         }
         text += bytes + (text[bytes] == ',');
     }
@@ -375,7 +260,7 @@ static json_t *file_value(const json_t *schema, const json_t *root, const char *
     char *text;
     json_t *value;
 
-    if (types_of(schema, root) == TYPE_OBJECT) {
+    if (ctl_schema_types(schema, root) == CTL_TYPE_OBJECT) {
         return ctl_args_file(path, why, size);
     }
     text = read_file(path, &bytes, why, size);
@@ -392,43 +277,6 @@ static json_t *file_value(const json_t *schema, const json_t *root, const char *
 
 /* --- flags ----------------------------------------------------------------- */
 
-/* The property's own spelling of a name that may mix '-' and '_', or NULL. */
-static const char *spelling(const json_t *schema, const char *name)
-{
-    json_t *properties = json_object_get(schema, "properties");
-    const char *key;
-    json_t *property;
-
-    if (json_object_get(properties, name) != NULL) {
-        return name;
-    }
-    json_object_foreach(properties, key, property)
-    {
-        if (ctl_args_same(key, name)) {
-            return key;
-        }
-    }
-    return NULL;
-}
-
-/* One step down: the schema of `name` within an object's schema, NULL for any value, and the name to use.
- * 0, or -1 when the object has no such key. */
-static int step(const json_t *schema, const json_t *root, const char *name, const json_t **ret_schema,
-                const char **ret_key)
-{
-    const json_t *object = resolve(schema, root);
-    const json_t *rest = json_object_get(object, "additionalProperties");
-    const char *key = spelling(object, name);
-
-    *ret_key = key == NULL ? name : key;
-    *ret_schema = json_is_object(rest) ? rest : NULL;
-    if (key != NULL) {
-        *ret_schema = json_object_get(json_object_get(object, "properties"), key);
-        return 0;
-    }
-    return json_is_false(rest) || (types_of(object, root) & TYPE_OBJECT) == 0 ? -1 : 0;
-}
-
 /* Where a dotted key leads: parent object within flags, last key, and its schema (NULL: any). */
 typedef struct place {
     json_t *parent;
@@ -437,9 +285,30 @@ typedef struct place {
     int is_dotted;
 } place_t;
 
+/* Nothing of that name: says what there is. `flag` goes down to `schema` with its first `depth` bytes. */
+static int unknown_key(const reader_t *reader, const char *flag, int depth, const json_t *schema)
+{
+    const json_t *object = ctl_schema_keys(schema, reader->root);
+    const char *outer = reader->within != NULL ? reader->within : flag;
+    int outer_bytes = reader->within != NULL ? (int)strlen(outer) : depth - 1;
+    char keys[MAX_NAMES];
+
+    if (object == NULL || (depth == 0 && reader->within == NULL)) {
+        return refuse(reader->why, reader->size, "there is no flag --%s here; --help lists them", flag);
+    }
+    name_keys(object, keys, sizeof keys);
+    if (object != ctl_schema_resolve(schema, reader->root)) {
+        return refuse(reader->why, reader->size,
+                      "--%.*s is a list: write --%.*s KEY=VALUE,... once for each element; its keys: %s",
+                      outer_bytes, outer, outer_bytes, outer, keys);
+    }
+    return refuse(reader->why, reader->size, "--%.*s has no key \"%s\"; its keys: %s", outer_bytes,
+                  outer, flag + depth, keys);
+}
+
 static int find_place(reader_t *reader, const char *flag, place_t *ret)
 {
-    const json_t *schema = reader->root;
+    const json_t *schema = reader->start;
     json_t *parent = reader->flags;
     const char *at = flag;
     int depth;
@@ -448,6 +317,7 @@ static int find_place(reader_t *reader, const char *flag, place_t *ret)
         char part[MAX_KEY];
         size_t bytes = strcspn(at, ".");
         const char *key = part;
+        const json_t *below = NULL;
         json_t *child;
 
         if (bytes == 0 || bytes >= sizeof part) {
@@ -455,9 +325,10 @@ static int find_place(reader_t *reader, const char *flag, place_t *ret)
         }
         memcpy(part, at, bytes);
         part[bytes] = '\0';
-        if (schema != NULL && step(schema, reader->root, part, &schema, &key) != 0) {
-            return refuse(reader->why, reader->size, "there is no flag --%s here; --help lists them", flag);
+        if (schema != NULL && ctl_schema_step(schema, reader->root, part, &below, &key) != 0) {
+            return unknown_key(reader, flag, (int)(at - flag), schema);
         }
+        schema = below;
         if (at[bytes] == '\0') {
             ret->parent = parent;
             (void)snprintf(ret->key, sizeof ret->key, "%s", key); /* both fit */
@@ -524,9 +395,9 @@ static int take_flag(reader_t *reader, const char *word, const char *next, int *
     if (find_place(reader, flag, &place) != 0) {
         return -1;
     }
-    types = place.schema == NULL ? TYPE_ANY : types_of(place.schema, reader->root);
+    types = place.schema == NULL ? CTL_TYPE_ANY : ctl_schema_types(place.schema, reader->root);
     *ret_used = 1;
-    if (text == NULL && (types == TYPE_BOOLEAN) &&
+    if (text == NULL && (types == CTL_TYPE_BOOLEAN) &&
         (next == NULL || (strcmp(next, "true") != 0 && strcmp(next, "false") != 0))) {
         return put(reader, &place, flag, json_true());
     }
@@ -540,8 +411,66 @@ static int take_flag(reader_t *reader, const char *word, const char *next, int *
     }
     value = json_object_get(place.schema, "contentMediaType") != NULL
                 ? file_value(place.schema, reader->root, text, reader->why, reader->size)
-                : value_of(place.schema, reader->root, flag, text, reader->why, reader->size);
+                : value_of(reader, place.schema, flag, text);
     return value == NULL ? -1 : put(reader, &place, flag, value);
+}
+
+/* One part of `key=value,...`: a pair, or one more element of the list before it, whose key is in `key`. */
+static int take_pair(reader_t *reader, const char *part, char *key)
+{
+    const char *equals = strchr(part, '=');
+    int used = 0;
+    place_t place;
+    json_t *list;
+
+    if (equals != NULL && equals != part && (size_t)(equals - part) < MAX_KEY) {
+        memcpy(key, part, (size_t)(equals - part));
+        key[equals - part] = '\0';
+        return take_flag(reader, part, NULL, &used);
+    }
+    list = key[0] != '\0' && find_place(reader, key, &place) == 0
+               ? json_object_get(place.parent, place.key)
+               : NULL;
+    if (!json_is_array(list)) {
+        /* without repeating it: it may be a part of what nobody should see */
+        return refuse(reader->why, reader->size,
+                      "--%s: a part%s%s is no KEY=VALUE; a text with a comma needs JSON", reader->within,
+                      key[0] == '\0' ? "" : " behind ", key);
+    }
+    return split_into(list, json_object_get(ctl_schema_resolve(place.schema, reader->root), "items"),
+                      reader->root, part) == 0
+               ? 0
+               : refuse(reader->why, reader->size, "--%s: an element of %s has another type",
+                        reader->within, key);
+}
+
+/* `key=value,...` as an object; new reference, or NULL with why set. */
+static json_t *pairs_of(const reader_t *reader, const json_t *object, const char *flag,
+                        const char *text)
+{
+    reader_t inner = *reader;
+    char key[MAX_KEY] = "";
+    int status = 0;
+
+    inner.start = object;
+    inner.within = flag;
+    inner.flags = json_object();
+    inner.whole = json_object();
+    while (*text != '\0' && status == 0) {
+        size_t bytes = strcspn(text, ",");
+        char *part = strndup(text, bytes);
+
+        status = part == NULL ? refuse(reader->why, reader->size, "out of memory")
+                              : take_pair(&inner, part, key);
+        free(part);
+        text += bytes + (text[bytes] == ',');
+    }
+    json_decref(inner.whole);
+    if (status != 0) {
+        json_decref(inner.flags);
+        return NULL;
+    }
+    return inner.flags;
 }
 
 static int take_positional(reader_t *reader, const char *word)
@@ -553,7 +482,7 @@ static int take_positional(reader_t *reader, const char *word)
     place_t place;
 
     if (name == NULL || reader->has_positional) {
-        return refuse(reader->why, reader->size, "\"%.60s\" is one word too many; arguments are --key value",
+        return refuse(reader->why, reader->size, "\"%.60s\" is one word too many; arguments are --key value, or --json FILE",
                       word);
     }
     reader->has_positional = 1;
@@ -562,7 +491,7 @@ static int take_positional(reader_t *reader, const char *word)
     }
     schema = json_object_get(json_object_get(reader->root, "properties"), name);
     value = is_file ? file_value(schema, reader->root, word, reader->why, reader->size)
-                    : value_of(schema, reader->root, name, word, reader->why, reader->size);
+                    : value_of(reader, schema, name, word);
     return value == NULL ? -1 : put(reader, &place, name, value);
 }
 
@@ -610,7 +539,7 @@ static json_t *merge(const reader_t *reader, const json_t *base)
 json_t *ctl_args_read(const json_t *schema, const json_t *base, int count, char *const *words, char *why,
                       size_t size)
 {
-    reader_t reader = {schema, json_object(), json_object(), 0, why, size};
+    reader_t reader = {schema, schema, NULL, json_object(), json_object(), 0, why, size};
     json_t *args = NULL;
     int i = 0, status = 0;
 

@@ -3,12 +3,29 @@
 
 #include "../proto/mcp_body.h"
 
-int ctl_fail_usage(const char *why)
+static int fail_usage(const char *why, const char *resource, const char *verb)
 {
     (void)fputs("policyctl: ", stderr);
     ctl_print_text(stderr, why);
-    (void)fputs("\nTry `policyctl help`.\n", stderr);
+    (void)fprintf(stderr, "\nTry `policyctl help%s%s%s%s`.\n", resource == NULL ? "" : " ",
+                  resource == NULL ? "" : resource, verb == NULL ? "" : " ",
+                  verb == NULL ? "" : verb);
     return CTL_USAGE;
+}
+
+int ctl_fail_usage(const char *why)
+{
+    return fail_usage(why, NULL, NULL);
+}
+
+int ctl_fail_usage_of(const json_t *operation, const char *why)
+{
+    return fail_usage(why, mcp_json_str(operation, "resource"), mcp_json_str(operation, "verb"));
+}
+
+int ctl_fail_usage_at(const char *command, const char *why)
+{
+    return fail_usage(why, command, NULL);
 }
 
 int ctl_fail(const char *why)

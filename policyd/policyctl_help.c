@@ -126,22 +126,10 @@ int ctl_help_resource(FILE *to, const json_t *operations, const char *resource)
             found = 1;
         }
     }
-    return found;
-}
-
-static int is_required(const json_t *schema, const char *name)
-{
-    const json_t *required = json_object_get(schema, "required");
-    size_t i;
-
-    for (i = 0; i < json_array_size(required); i++) {
-        const char *text = json_string_value(json_array_get(required, i));
-
-        if (text != NULL && strcmp(text, name) == 0) {
-            return 1;
-        }
+    if (found) {
+        (void)fprintf(to, "policyctl %s OPERATION --help says how one is called.\n", resource);
     }
-    return 0;
+    return found;
 }
 
 static void put_flag_name(FILE *to, const char *name)
@@ -151,26 +139,91 @@ static void put_flag_name(FILE *to, const char *name)
     }
 }
 
-static void put_choices(FILE *to, const json_t *property)
+/* What a value looks like: its choices where it has some, else its type. */
+static void put_type(FILE *to, const json_t *property, const json_t *root)
 {
     const json_t *choices = json_object_get(property, "enum");
-    json_t *otherwise = json_object_get(property, "default");
     size_t i;
 
     for (i = 0; i < json_array_size(choices); i++) {
         const char *text = json_string_value(json_array_get(choices, i));
 
-        (void)fprintf(to, "%s%s", i == 0 ? "      one of " : ", ", text == NULL ? "?" : text);
+        (void)fprintf(to, "%s%s", i == 0 ? "" : "|", text == NULL ? "?" : text);
     }
-    if (json_array_size(choices) > 0) {
+    if (i == 0) {
+        (void)fputs(ctl_args_type(property, root), to);
+    }
+}
+
+/* The keys of an object, or of a list's elements; not those that only an answer has. */
+static void put_keys(FILE *to, const json_t *property, const json_t *root)
+{
+    const json_t *object = ctl_schema_keys(property, root);
+    const char *name;
+    json_t *key;
+
+    json_object_foreach(json_object_get(object, "properties"), name, key)
+    {
+        const char *description = mcp_json_str(key, "description");
+
+        if (mcp_json_bool(key, "readOnly")) {
+            continue;
+        }
+        (void)fprintf(to, "      %s=", name);
+        put_type(to, key, root);
+        (void)fprintf(to, "%s", ctl_schema_requires(object, name) ? "  (required)" : "");
+        if (description != NULL) {
+            (void)fputs("  ", to);
+            ctl_print_text(to, description);
+        }
         (void)fputc('\n', to);
     }
+}
+
+static void put_default(FILE *to, const json_t *property)
+{
+    json_t *otherwise = json_object_get(property, "default");
+
     if (otherwise != NULL) {
         char *text = mcp_json_text(otherwise, NULL);
 
         (void)fprintf(to, "      default %s\n", text == NULL ? "?" : text);
         free(text);
     }
+}
+
+typedef enum form { FORM_FLAG, FORM_WORD, FORM_FILE } form_t;
+
+static void put_flag(FILE *to, const char *name, const json_t *property, const json_t *schema,
+                     form_t form)
+{
+    static const char *const also[] = {[FORM_FLAG] = "",
+                                       [FORM_WORD] = "  (or the word alone)",
+                                       [FORM_FILE] = "  (or a file's name alone)"};
+    const char *description = mcp_json_str(property, "description");
+
+    (void)fputs("  --", to);
+    put_flag_name(to, name);
+    (void)fputc(' ', to);
+    if (form == FORM_FILE) {
+        (void)fputs("JSON", to);
+    } else {
+        put_type(to, property, schema);
+    }
+    (void)fprintf(to, "%s%s\n", ctl_schema_requires(schema, name) ? "  (required)" : "", also[form]);
+    if (description != NULL) {
+        put_wrapped(to, description, 6);
+    }
+    if (form != FORM_FILE) {
+        put_keys(to, property, schema);
+    }
+    if (form == FORM_FLAG && ctl_schema_types(property, schema) == CTL_TYPE_OBJECT &&
+        json_is_object(json_object_get(property, "additionalProperties"))) {
+        (void)fputs("      or --", to);
+        put_flag_name(to, name);
+        (void)fputs(".KEY VALUE, once for each\n", to);
+    }
+    put_default(to, property);
 }
 
 static void put_flags(FILE *to, const json_t *schema)
@@ -185,22 +238,13 @@ static void put_flags(FILE *to, const json_t *schema)
         (void)fputs("\nIt takes no arguments.\n", to);
         return;
     }
-    (void)fputs("\nArguments:\n", to);
+    (void)fputs("\nArguments, also as the members of one object, --json FILE|-:\n", to);
     json_object_foreach(properties, name, property)
     {
-        const char *description = mcp_json_str(property, "description");
+        form_t word = is_file ? FORM_FILE : FORM_WORD;
 
-        (void)fputs("  --", to);
-        put_flag_name(to, name);
-        (void)fprintf(to, " %s%s%s\n", ctl_args_type(property, schema),
-                      is_required(schema, name) ? "  (required)" : "",
-                      positional != NULL && strcmp(positional, name) == 0
-                          ? (is_file ? "  (or a file's name alone)" : "  (or the word alone)")
-                          : "");
-        if (description != NULL) {
-            put_wrapped(to, description, 6);
-        }
-        put_choices(to, property);
+        put_flag(to, name, property, schema,
+                 positional != NULL && strcmp(positional, name) == 0 ? word : FORM_FLAG);
     }
 }
 

@@ -122,7 +122,10 @@ static int read_words(const char *command, int count, char *const *words, option
             }
         }
         if (k == FLAGS) {
-            (void)snprintf(why, size, "%.60s is no argument of %s", words[i], command);
+            (void)snprintf(why, size, "%.60s is no argument of %s%s", words[i], command,
+                           words[i][0] != '-' || words[i][1] == '\0'
+                               ? "; a file or directory is named with its flag"
+                               : "");
             return -1;
         }
         if (flags[k].truth > 0) {
@@ -193,7 +196,7 @@ int ctl_policy_export(ctl_link_t *link, int count, char *const *words)
     int status;
 
     if (read_words("export", count, words, &options, why, sizeof why) != 0) {
-        return ctl_fail_usage(why);
+        return ctl_fail_usage_at("export", why);
     }
     args = export_args(options.sections);
     document = ask(link, "policy__export", args, &status);
@@ -230,18 +233,8 @@ static json_t *change_row(const json_t *change)
                      "name", name == NULL ? "?" : name);
 }
 
-static json_t *group_row(const json_t *group)
-{
-    return json_pack("{s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "members",
-                     json_object_get(group, "member_count"), "who",
-                     json_object_get(group, "members"), "roles", json_object_get(group, "roles"),
-                     "gain", json_object_get(group, "gain_count"), "lose",
-                     json_object_get(group, "lose_count"), "gained",
-                     json_object_get(group, "gains"), "lost", json_object_get(group, "loses"));
-}
-
 /* A table of a list, each row made by `row`. */
-static void print_rows(const json_t *list, json_t *(*row)(const json_t *))
+static void put_rows(const json_t *list, json_t *(*row)(const json_t *))
 {
     json_t *rows = json_array();
     json_t *table;
@@ -253,38 +246,6 @@ static void print_rows(const json_t *list, json_t *(*row)(const json_t *))
     table = json_pack("{s:o}", "items", rows);
     ctl_print(stdout, table, CTL_TABLE);
     json_decref(table);
-}
-
-static void print_impact(const json_t *impact)
-{
-    json_int_t members = mcp_json_int(impact, "members", 0);
-
-    if (impact == NULL) {
-        return;
-    }
-    if (members == 0) {
-        (void)puts("\nNobody gains or loses a tool.");
-        return;
-    }
-    (void)printf("\nMembers touched: %lld; %lld gain tools, %lld lose tools%s\n",
-                 (long long)members, (long long)mcp_json_int(impact, "gains", 0),
-                 (long long)mcp_json_int(impact, "loses", 0),
-                 mcp_json_bool(impact, "is_cut") ? " (the largest groups)" : "");
-    print_rows(json_object_get(impact, "groups"), group_row);
-}
-
-static void print_warnings(const json_t *result)
-{
-    const json_t *warnings = json_object_get(result, "warnings");
-    size_t i;
-
-    for (i = 0; i < json_array_size(warnings); i++) {
-        const char *text = json_string_value(json_array_get(warnings, i));
-
-        (void)fputs(i == 0 ? "\nwarning: " : "warning: ", stdout);
-        ctl_print_text(stdout, text == NULL ? "?" : text);
-        (void)fputc('\n', stdout);
-    }
 }
 
 static json_int_t changes_of(const json_t *result)
@@ -310,11 +271,11 @@ static void print_plan(const json_t *plan)
                      (long long)mcp_json_int(plan, "unchanged", 0));
         return;
     }
-    print_rows(json_object_get(plan, "changes"), change_row);
+    put_rows(json_object_get(plan, "changes"), change_row);
     (void)puts(mcp_json_bool(plan, "is_cut") ? "(the first ones)" : "");
     print_counts(plan, "to create", "to update", "to delete");
-    print_warnings(plan);
-    print_impact(json_object_get(plan, "impact"));
+    ctl_view_warnings(stdout, plan);
+    ctl_view_impact(stdout, json_object_get(plan, "impact"));
 }
 
 /* --- apply ----------------------------------------------------------------- */
@@ -366,7 +327,7 @@ static int apply(ctl_link_t *link, json_t *document, const options_t *options, c
     if (format == CTL_TABLE) {
         print_counts(result, "created", "updated", "deleted");
         if (plan == NULL) {
-            print_warnings(result);
+            ctl_view_warnings(stdout, result);
         }
     } else {
         ctl_print(stdout, result, format);
@@ -410,17 +371,17 @@ int ctl_policy_apply(ctl_link_t *link, ctl_format_t format, int count, char *con
     int status;
 
     if (read_words("apply", count, words, &options, why, sizeof why) != 0) {
-        return ctl_fail_usage(why);
+        return ctl_fail_usage_at("apply", why);
     }
     if (options.file == NULL) {
-        return ctl_fail_usage("apply needs -f FILE, -f DIR or -f -");
+        return ctl_fail_usage_at("apply", "apply needs -f FILE, -f DIR or -f -");
     }
     if (options.is_blind && options.is_dry_run) {
-        return ctl_fail_usage("--no-plan and --dry-run contradict each other");
+        return ctl_fail_usage_at("apply", "--no-plan and --dry-run contradict each other");
     }
     document = ctl_files_read(options.file, why, sizeof why);
     if (document == NULL) {
-        return ctl_fail_usage(why);
+        return ctl_fail_usage_at("apply", why);
     }
     status = options.is_blind ? apply(link, document, &options, NULL, format)
                               : plan_and_apply(link, document, &options, format);

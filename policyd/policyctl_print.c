@@ -1,8 +1,8 @@
 /* Results as tables, JSON and CSV: see policyctl.h.
  *
  * A table is for eyes: a list's rows show the fields whose values are scalars or lists of scalars, empty
- * columns are left out, long cells are cut.  Names come from members and documents that nobody vouches for,
- * so whatever a terminal would obey or hide is shown as an escape.  JSON and CSV hold everything as it is. */
+ * columns are left out, long cells are cut, and what a terminal would obey or hide is shown as an escape.  JSON and CSV
+ * hold everything as it is. */
 #include "policyctl.h"
 
 #include <stdlib.h>
@@ -13,111 +13,11 @@
 #define MAX_COLUMNS 64
 #define CELL_CHARS  60  /* of a list's cell; objects are shown whole */
 #define LINE_CHARS  200 /* further columns of a list are left out */
+#define CELL_KEYS   8   /* of an object in a cell */
+#define KEY_CHARS   22  /* of an object's keys, at least */
+#define MAX_NAME    64
+#define OBJECT_DEPTH 3
 #define GAP         2
-
-/* --- text ------------------------------------------------------------------ */
-
-/* A growing text; once an allocation failed it stays as it was. */
-typedef struct text {
-    char *bytes;
-    size_t count, room;
-} text_t;
-
-static void add(text_t *to, const char *bytes, size_t count)
-{
-    if (to->room - to->count <= count) {
-        size_t room = (to->count + count + 1) * 2;
-        char *more = realloc(to->bytes, room);
-
-        if (more == NULL) {
-            return;
-        }
-        to->bytes = more;
-        to->room = room;
-    }
-    memcpy(to->bytes + to->count, bytes, count);
-    to->count += count;
-    to->bytes[to->count] = '\0';
-}
-
-/* Length of the UTF-8 character at `at` and its code point; jansson admits no broken ones. */
-static size_t character(const char *at, unsigned *ret_point)
-{
-    unsigned char lead = (unsigned char)*at;
-    size_t bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    unsigned point = bytes == 1 ? lead : lead & (0xffu >> (bytes + 1));
-    size_t i;
-
-    for (i = 1; i < bytes; i++) {
-        if (((unsigned char)at[i] & 0xc0) != 0x80) {
-            *ret_point = 0xfffd;
-            return 1;
-        }
-        point = (point << 6) | ((unsigned char)at[i] & 0x3fu);
-    }
-    *ret_point = point;
-    return bytes;
-}
-
-/* 1 for what moves the cursor, changes the direction or cannot be seen. */
-static int is_hidden(unsigned point)
-{
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0xad || point == 0x61c ||
-           (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || point == 0xfffd ||
-           (point >= 0xe0000 && point <= 0xe0fff);
-}
-
-/* Appends text for a terminal, at most `limit` characters of it (0: all). */
-static void add_visible(text_t *to, const char *from, size_t limit)
-{
-    size_t shown = 0;
-
-    while (*from != '\0') {
-        unsigned point = 0;
-        size_t bytes = character(from, &point);
-
-        if (limit > 0 && shown >= limit) {
-            add(to, "...", 3);
-            return;
-        }
-        if (is_hidden(point)) {
-            char escape[16];
-            int used = snprintf(escape, sizeof escape, point < 0x10000 ? "\\u%04x" : "\\u{%x}", point);
-
-            add(to, escape, (size_t)used);
-            shown += (size_t)used;
-        } else {
-            add(to, from, bytes);
-            shown++;
-        }
-        from += bytes;
-    }
-}
-
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text != '\0'; text++) {
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    }
-    return count;
-}
-
-static const char *text_of(const text_t *text)
-{
-    return text->bytes == NULL ? "" : text->bytes;
-}
-
-void ctl_print_text(FILE *to, const char *from)
-{
-    text_t text = {NULL, 0, 0};
-
-    add_visible(&text, from, 0);
-    (void)fputs(text_of(&text), to);
-    free(text.bytes);
-}
 
 /* --- values ---------------------------------------------------------------- */
 
@@ -126,8 +26,11 @@ static int is_scalar(const json_t *value)
     return value != NULL && !json_is_object(value) && !json_is_array(value);
 }
 
-static int is_flat(const json_t *value)
+/* 1 for what one cell can show: scalars, lists and small objects of them. */
+static int is_flat(json_t *value)
 {
+    const char *name;
+    json_t *member;
     size_t i;
 
     for (i = 0; json_is_array(value) && i < json_array_size(value); i++) {
@@ -135,10 +38,16 @@ static int is_flat(const json_t *value)
             return 0;
         }
     }
-    return !json_is_object(value);
+    json_object_foreach(value, name, member)
+    {
+        if (!is_scalar(member)) {
+            return 0;
+        }
+    }
+    return json_object_size(value) <= CELL_KEYS;
 }
 
-static void add_scalar(text_t *to, const json_t *value, size_t limit)
+static void add_scalar(ctl_text_t *to, const json_t *value, size_t limit)
 {
     char *text;
 
@@ -146,31 +55,56 @@ static void add_scalar(text_t *to, const json_t *value, size_t limit)
         return;
     }
     if (json_is_string(value)) {
-        add_visible(to, json_string_value(value), limit);
+        ctl_text_visible(to, json_string_value(value), limit);
         return;
     }
     text = mcp_json_text(value, NULL);
     if (text != NULL) {
-        add_visible(to, text, limit);
+        ctl_text_visible(to, text, limit);
         free(text);
     }
 }
 
-/* A cell's text: scalars, lists joined by commas, anything deeper as JSON. */
-static void add_cell(text_t *to, const json_t *value, size_t limit)
+/* `key=value,...` */
+static void add_members(ctl_text_t *to, json_t *object, size_t limit)
+{
+    const char *gap = "";
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(object, name, value)
+    {
+        ctl_text_add(to, gap, strlen(gap));
+        if (limit > 0 && ctl_text_width(ctl_text_of(to)) >= limit) {
+            ctl_text_add(to, "...", 3);
+            return;
+        }
+        ctl_text_visible(to, name, limit);
+        ctl_text_add(to, "=", 1);
+        add_scalar(to, value, limit);
+        gap = ",";
+    }
+}
+
+/* A cell's text: scalars, lists and objects of them with commas, anything deeper as JSON. */
+static void add_cell(ctl_text_t *to, json_t *value, size_t limit)
 {
     size_t i;
 
+    if (json_is_object(value) && is_flat(value)) {
+        add_members(to, value, limit);
+        return;
+    }
     if (!json_is_array(value) || !is_flat(value)) {
         add_scalar(to, value, limit);
         return;
     }
     for (i = 0; i < json_array_size(value); i++) {
         if (i > 0) {
-            add(to, ",", 1);
+            ctl_text_add(to, ",", 1);
         }
-        if (limit > 0 && count_characters(text_of(to)) >= limit) {
-            add(to, "...", 3);
+        if (limit > 0 && ctl_text_width(ctl_text_of(to)) >= limit) {
+            ctl_text_add(to, "...", 3);
             return;
         }
         add_scalar(to, json_array_get(value, i), limit);
@@ -181,7 +115,8 @@ static int is_empty(const json_t *value)
 {
     return value == NULL || json_is_null(value) ||
            (json_is_string(value) && json_string_length(value) == 0) ||
-           (json_is_array(value) && json_array_size(value) == 0);
+           (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
 }
 
 /* --- lists ----------------------------------------------------------------- */
@@ -204,6 +139,18 @@ static int has_column(const columns_t *columns, const char *name)
     return 0;
 }
 
+/* 1 if the row names the same thing better: an id whose slug stands beside it. */
+static int has_slug(const json_t *row, const char *name)
+{
+    char slug[MAX_NAME];
+
+    if (strcmp(name, "connector") == 0 && json_object_get(row, "slug") != NULL) {
+        return 1;
+    }
+    return (size_t)snprintf(slug, sizeof slug, "%s_slug", name) < sizeof slug &&
+           json_object_get(row, slug) != NULL;
+}
+
 /* Columns in the order in which the rows show them; for a table those that some row fills with something flat. */
 static void find_columns(const json_t *rows, int is_table, columns_t *ret)
 {
@@ -218,7 +165,8 @@ static void find_columns(const json_t *rows, int is_table, columns_t *ret)
 
         json_object_foreach(row, name, value)
         {
-            int is_wanted = !is_table || (is_flat(value) && !is_empty(value));
+            int is_wanted =
+                !is_table || (is_flat(value) && !is_empty(value) && !has_slug(row, name));
 
             if (is_wanted && ret->count < MAX_COLUMNS && !has_column(ret, name)) {
                 ret->widths[ret->count] = 0;
@@ -230,42 +178,58 @@ static void find_columns(const json_t *rows, int is_table, columns_t *ret)
 
 static void put_padded(FILE *to, const char *text, size_t width, int is_last)
 {
-    size_t chars = count_characters(text);
+    size_t chars = ctl_text_width(text);
 
     (void)fputs(text, to);
-    for (; !is_last && chars < width + GAP; chars++) {
+    for (width = chars > width ? chars : width; !is_last && chars < width + GAP; chars++) {
         (void)fputc(' ', to);
     }
 }
 
-static void cell_text(text_t *to, const json_t *row, const char *name)
+/* A time to the second: its fraction tells nobody anything but in the order of an audit. */
+static int add_date(ctl_text_t *to, const char *name, const json_t *value)
 {
-    const json_t *value = json_object_get(row, name);
+    size_t bytes = strlen(name);
+    const char *text = json_string_value(value);
+    const char *dot = text == NULL ? NULL : strchr(text, '.');
+
+    if (dot == NULL || bytes < 3 || strcmp(name + bytes - 3, "_at") != 0 ||
+        dot[1 + strspn(dot + 1, "0123456789")] != 'Z') {
+        return 0;
+    }
+    ctl_text_add(to, text, (size_t)(dot - text));
+    ctl_text_add(to, "Z", 1);
+    return 1;
+}
+
+static void cell_text(ctl_text_t *to, const json_t *row, const char *name)
+{
+    json_t *value = json_object_get(row, name);
 
     to->count = 0;
     if (to->bytes != NULL) {
         to->bytes[0] = '\0';
     }
     if (is_empty(value) || !is_flat(value)) {
-        add(to, "-", 1);
-    } else {
+        ctl_text_add(to, "-", 1);
+    } else if (!add_date(to, name, value)) {
         add_cell(to, value, CELL_CHARS);
     }
 }
 
 static void widen(const json_t *rows, columns_t *columns, size_t c)
 {
-    text_t cell = {NULL, 0, 0};
+    ctl_text_t cell = {NULL, 0, 0};
     size_t i;
     json_t *row;
 
-    columns->widths[c] = count_characters(columns->names[c]);
+    columns->widths[c] = ctl_text_width(columns->names[c]);
     json_array_foreach(rows, i, row)
     {
         size_t chars;
 
         cell_text(&cell, row, columns->names[c]);
-        chars = count_characters(text_of(&cell));
+        chars = ctl_text_width(ctl_text_of(&cell));
         if (chars > columns->widths[c]) {
             columns->widths[c] = chars;
         }
@@ -315,12 +279,12 @@ static size_t fit(const json_t *rows, columns_t *columns)
     return before - kept;
 }
 
-static void print_name(text_t *to, const char *name)
+static void print_name(ctl_text_t *to, const char *name)
 {
     size_t i;
 
     to->count = 0;
-    add_visible(to, name, CELL_CHARS);
+    ctl_text_visible(to, name, CELL_CHARS);
     for (i = 0; i < to->count; i++) {
         if (to->bytes[i] >= 'a' && to->bytes[i] <= 'z') {
             to->bytes[i] = (char)(to->bytes[i] - 'a' + 'A');
@@ -328,9 +292,9 @@ static void print_name(text_t *to, const char *name)
     }
 }
 
-static void print_rows(FILE *to, const json_t *rows, const char *indent)
+void ctl_print_rows(FILE *to, const json_t *rows, const char *indent)
 {
-    text_t cell = {NULL, 0, 0};
+    ctl_text_t cell = {NULL, 0, 0};
     columns_t columns;
     size_t c, i, left_out;
     json_t *row;
@@ -340,7 +304,7 @@ static void print_rows(FILE *to, const json_t *rows, const char *indent)
     (void)fputs(indent, to);
     for (c = 0; c < columns.count; c++) {
         print_name(&cell, columns.names[c]);
-        put_padded(to, text_of(&cell), columns.widths[c], c + 1 == columns.count);
+        put_padded(to, ctl_text_of(&cell), columns.widths[c], c + 1 == columns.count);
     }
     (void)fputc('\n', to);
     json_array_foreach(rows, i, row)
@@ -348,12 +312,13 @@ static void print_rows(FILE *to, const json_t *rows, const char *indent)
         (void)fputs(indent, to);
         for (c = 0; c < columns.count; c++) {
             cell_text(&cell, row, columns.names[c]);
-            put_padded(to, text_of(&cell), columns.widths[c], c + 1 == columns.count);
+            put_padded(to, ctl_text_of(&cell), columns.widths[c], c + 1 == columns.count);
         }
         (void)fputc('\n', to);
     }
     if (left_out > 0) {
-        (void)fprintf(stderr, "%zu more columns are left out; -o json shows all\n", left_out);
+        (void)fprintf(stderr, "%zu more column%s left out; -o json shows all\n", left_out,
+                      left_out == 1 ? " is" : "s are");
     }
     free(cell.bytes);
 }
@@ -372,11 +337,11 @@ static int are_objects(const json_t *rows)
 
 static void print_list(FILE *to, const json_t *rows, const char *indent)
 {
-    text_t cell = {NULL, 0, 0};
+    ctl_text_t cell = {NULL, 0, 0};
     size_t i;
 
     if (are_objects(rows)) {
-        print_rows(to, rows, indent);
+        ctl_print_rows(to, rows, indent);
         return;
     }
     if (json_array_size(rows) == 0) {
@@ -384,50 +349,70 @@ static void print_list(FILE *to, const json_t *rows, const char *indent)
     }
     for (i = 0; i < json_array_size(rows); i++) {
         cell.count = 0;
-        add(&cell, "", 0);
+        ctl_text_add(&cell, "", 0);
         add_cell(&cell, json_array_get(rows, i), 0);
-        (void)fprintf(to, "%s%s\n", indent, text_of(&cell));
+        (void)fprintf(to, "%s%s\n", indent, ctl_text_of(&cell));
     }
     free(cell.bytes);
 }
 
 /* --- objects --------------------------------------------------------------- */
 
-/* `key  value` lines; nested objects with dotted keys down to `depth`, lists of objects as tables below. */
-static void print_object(FILE *to, json_t *object, const char *prefix, int depth)
+/* The widest dotted key of an object down to `depth`, at least `width`. */
+static size_t key_width(json_t *object, size_t before, int depth, size_t width)
 {
-    text_t text = {NULL, 0, 0};
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(object, name, value)
+    {
+        size_t chars = before + ctl_text_width(name);
+
+        if (json_is_object(value) && depth > 0 && json_object_size(value) > 0) {
+            width = key_width(value, chars + 1, depth - 1, width);
+        } else if (chars > width && !are_objects(value)) {
+            width = chars;
+        }
+    }
+    return width;
+}
+
+/* `key  value` lines; nested objects with dotted keys down to `depth`, lists of objects as tables below. */
+static void print_object(FILE *to, json_t *object, const char *prefix, int depth, size_t width)
+{
+    ctl_text_t text = {NULL, 0, 0};
     const char *name;
     json_t *value;
 
     json_object_foreach(object, name, value)
     {
         text.count = 0;
-        add_visible(&text, prefix, 0);
-        add_visible(&text, name, 0);
+        ctl_text_visible(&text, prefix, 0);
+        ctl_text_visible(&text, name, 0);
         if (json_is_object(value) && depth > 0 && json_object_size(value) > 0) {
-            add(&text, ".", 1);
-            print_object(to, value, text_of(&text), depth - 1);
+            ctl_text_add(&text, ".", 1);
+            print_object(to, value, ctl_text_of(&text), depth - 1, width);
         } else if (are_objects(value)) {
-            (void)fprintf(to, "%s:\n", text_of(&text));
-            print_rows(to, value, "  ");
+            (void)fprintf(to, "%s:\n", ctl_text_of(&text));
+            ctl_print_rows(to, value, "  ");
         } else {
-            put_padded(to, text_of(&text), 22, 0);
+            put_padded(to, ctl_text_of(&text), width, 0);
             text.count = 0;
-            add(&text, "", 0);
+            ctl_text_add(&text, "", 0);
             add_cell(&text, value, 0);
-            (void)fprintf(to, "%s\n", is_empty(value) ? "-" : text_of(&text));
+            (void)fprintf(to, "%s\n", is_empty(value) ? "-" : ctl_text_of(&text));
         }
     }
     free(text.bytes);
 }
 
-/* The rows of {"items":[...]}, or of a bare list; NULL for anything else. */
+/* The rows of {"items":[...]}, or of a bare list; NULL for anything else, as an object that has items among other things and
+ * a revision of its own. */
 static json_t *rows_of(json_t *result)
 {
     json_t *items = json_is_array(result) ? result : json_object_get(result, "items");
 
-    return json_is_array(items) ? items : NULL;
+    return json_is_array(items) && json_object_get(result, "revision") == NULL ? items : NULL;
 }
 
 static void print_table(FILE *to, json_t *result)
@@ -437,14 +422,14 @@ static void print_table(FILE *to, json_t *result)
     json_t *value;
 
     if (rows == NULL && json_is_object(result)) {
-        print_object(to, result, "", 3);
+        print_object(to, result, "", OBJECT_DEPTH, key_width(result, 0, OBJECT_DEPTH, KEY_CHARS));
         return;
     }
     if (rows == NULL) {
-        text_t text = {NULL, 0, 0};
+        ctl_text_t text = {NULL, 0, 0};
 
         add_cell(&text, result, 0);
-        (void)fprintf(to, "%s\n", text_of(&text));
+        (void)fprintf(to, "%s\n", ctl_text_of(&text));
         free(text.bytes);
         return;
     }
@@ -453,12 +438,12 @@ static void print_table(FILE *to, json_t *result)
     json_object_foreach(result, name, value)
     {
         if (strcmp(name, "items") != 0 && strcmp(name, "next_cursor") != 0 && !is_empty(value)) {
-            text_t text = {NULL, 0, 0};
+            ctl_text_t text = {NULL, 0, 0};
 
-            add_visible(&text, name, 0);
-            add(&text, ": ", 2);
+            ctl_text_visible(&text, name, 0);
+            ctl_text_add(&text, ": ", 2);
             add_cell(&text, value, 0);
-            (void)fprintf(to, "%s\n", text_of(&text));
+            (void)fprintf(to, "%s\n", ctl_text_of(&text));
             free(text.bytes);
         }
     }

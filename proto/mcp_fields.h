@@ -39,7 +39,8 @@ static const mcp_field_t fields_hello_reply[] = {{"version", MCP_F_INT, 1, 65535
                                                  {"keys", MCP_F_ARRAY, 1, 4},
                                                  {"control_prefix", MCP_F_STRING, 1, MCP_MAX_LABEL},
                                                  {"routes", MCP_F_HEX64, 0, 0},
-                                                 {"openapi", MCP_F_HEX64, 0, 0}};
+                                                 {"openapi", MCP_F_HEX64, 0, 0},
+                                                 {"lexicon", MCP_F_HEX64, 0, 0}};
 
 static const mcp_field_t fields_resolve[] = {FIELDS_WHO, {"have", MCP_F_STRINGS, 0, MCP_MAX_HAVE}};
 
@@ -47,7 +48,8 @@ static const mcp_field_t fields_resolve_reply[] = {
     {"revision", MCP_F_INT, 1, 0},    {"grant", MCP_F_STRING, 1, MCP_MAX_ID},
     {"member", MCP_F_STRING, 1, MCP_MAX_ID}, {"may_execute", MCP_F_BOOL, 1, 0},
     {"scopes", MCP_F_INT, 1, 255},    {"view", MCP_F_HEX64, 1, 0},
-    {"expires_at", MCP_F_INT, 0, 0}};
+    {"expires_at", MCP_F_INT, 0, 0},  {"collapse", MCP_F_OBJECT, 0, 0},
+    {"search", MCP_F_OBJECT, 0, 0}};
 
 static const mcp_field_t fields_blob_get[] = {{"digest", MCP_F_HEX64, 1, 0},
                                               {"offset", MCP_F_INT, 1, MCP_MAX_BLOB_BYTES}};
@@ -86,7 +88,8 @@ static const mcp_field_t fields_call_note_reply[] = {{"audit", MCP_F_STRING, 1, 
 static const mcp_field_t fields_op_invoke[] = {FIELDS_WHO,
                                                {"op", MCP_F_STRING, 1, 64},
                                                {"args", MCP_F_OBJECT, 1, 0},
-                                               {"trace_id", MCP_F_STRING, 0, 32}};
+                                               {"trace_id", MCP_F_STRING, 0, 32},
+                                               {"via", MCP_F_STRING, 0, 16}};
 
 static const mcp_field_t fields_op_invoke_reply[] = {{"audit", MCP_F_STRING, 1, MCP_MAX_ID},
                                                      {"result", MCP_F_OBJECT, 1, 0}};

@@ -171,3 +171,71 @@ mcp_wire_status_t mcp_name_arg(const char *connector, const char *operation, con
     finish(buf, used, MCP_MAX_ARG_NAME, is_changed, parts, 3);
     return MCP_OK;
 }
+
+/* --- names of fields ------------------------------------------------------------------ */
+
+typedef struct span {
+    const char *text;
+    size_t bytes;
+} span_t;
+
+static int is_blank(char c)
+{
+    return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+static int is_bracket(char c)
+{
+    return c == '[' || c == ']';
+}
+
+static char folded(char c)
+{
+    return is_blank(c) || is_bracket(c) || c == '.' ? '_'
+           : c >= 'A' && c <= 'Z'                   ? (char)(c - 'A' + 'a')
+                                                    : c;
+}
+
+static span_t field_of(const char *name, int is_whole)
+{
+    span_t span = {name, 0};
+
+    while (*span.text != '\0' && (is_blank(*span.text) || (!is_whole && is_bracket(*span.text)))) {
+        span.text++;
+    }
+    span.bytes = is_whole ? strlen(span.text) : strcspn(span.text, "[]");
+    while (span.bytes > 0 && is_blank(span.text[span.bytes - 1])) {
+        span.bytes--;
+    }
+    return span;
+}
+
+size_t mcp_name_field(const char *name, int is_whole, char *buf)
+{
+    span_t span = field_of(name, is_whole);
+    size_t i;
+
+    for (i = 0; i < span.bytes; i++) {
+        buf[i] = folded(span.text[i]);
+    }
+    buf[i] = '\0';
+    return i;
+}
+
+static int is_same(span_t one, span_t other)
+{
+    size_t i;
+
+    if (one.bytes != other.bytes || one.bytes == 0) {
+        return 0;
+    }
+    for (i = 0; i < one.bytes && folded(one.text[i]) == folded(other.text[i]); i++) {
+    }
+    return i == one.bytes;
+}
+
+int mcp_name_is_same_field(const char *one, const char *other)
+{
+    return is_same(field_of(one, 0), field_of(other, 0)) ||
+           is_same(field_of(one, 1), field_of(other, 1));
+}

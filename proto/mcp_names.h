@@ -23,4 +23,17 @@ mcp_wire_status_t mcp_name_tool(const char *label, const char *connector, const 
 mcp_wire_status_t mcp_name_arg(const char *connector, const char *operation, const char *name,
                                char *buf, size_t size);
 
+/* The names that receivers of query strings and forms may take for one and the same: some read
+ * brackets as the way into a list or an object, some drop blanks, some fold case, and to some '.',
+ * ' ' and '_' are alike. */
+
+/* The field that a name leads to: what stands before its first bracket (brackets at its very
+ * beginning are skipped), without blanks at its ends, folded. is_whole: all of the name, where a
+ * bracket is folded like a blank, as it is by those who find no other one that closes it. buf gets
+ * at most strlen(name) + 1 bytes; returns the length, 0 for a name that leads nowhere. */
+size_t mcp_name_field(const char *name, int is_whole, char *buf);
+
+/* 1 if both lead to one field, in either way. */
+int mcp_name_is_same_field(const char *one, const char *other);
+
 #endif

@@ -31,9 +31,11 @@
  * A frozen place is gone from properties and required, and from what else names it: default and
  * examples lose the member; an enum or const that holds it is dropped, and so is an unknown keyword
  * that mentions it. What depends on its presence (dependentRequired and the like) holds without
- * condition. minProperties and maxProperties are lowered. propertyNames, patternProperties and texts
- * stay as they are, and so does additionalProperties: false (callers' values at frozen places are
- * dropped before validation). An object around a frozen place is an object (the merge makes it
+ * condition. minProperties and maxProperties are lowered. propertyNames loses the name from its
+ * enum or const, and goes as a whole if it still has it elsewhere; of patternProperties, patterns
+ * that do nothing but list names ("^name$", "^(one|two)$") lose it. Other patterns and texts stay as
+ * they are, and so does additionalProperties: false (callers' values at frozen places are dropped
+ * before validation). An object around a frozen place is an object (the merge makes it
  * one), and is required exactly if it still demands a member.
  *
  * A place with a default isn't required, and its property shows the default.
@@ -54,6 +56,12 @@ mcp_wire_status_t mcp_view_schema_strip(const json_t *schema, const json_t *froz
  * properties and forbids none); 0 if not, or if the key is malformed or beyond a bound. An element
  * of an array is no place: a number or "-" behind the first token is never known. */
 int mcp_view_schema_knows(const json_t *schema, const char *key);
+
+/* The names that the schema declares for members of one object, as keys of a new object: path (of
+ * count tokens, at most MCP_VIEW_SCHEMA_TOKENS) leads to it, and empty means the arguments
+ * themselves. Names that only a pattern or a map lets in aren't declared. NULL: no memory, or
+ * beyond a bound. */
+json_t *mcp_view_schema_names(const json_t *schema, const char *const *path, size_t count);
 
 /* Bytes of a name that mcp_view_schema_choose() returns, NUL included. */
 #define MCP_VIEW_SCHEMA_NAME (MCP_VIEW_SCHEMA_POINTER + 1)

@@ -15,8 +15,7 @@ static void *next(const json_t *object, void *at)
     return json_object_iter_next(mcp_vschema_iterable(object), at);
 }
 
-/* Notes that the result says something else; looser than the schema where places were taken out. */
-static void touch(mcp_vschema_node_t *node)
+void mcp_vschema_touch(mcp_vschema_node_t *node)
 {
     node->touched |= MCP_VSCHEMA_TOUCHED | (node->run->is_choosing ? 0 : MCP_VSCHEMA_LOOSE);
 }
@@ -69,7 +68,7 @@ static int clean(mcp_vschema_node_t *node, json_t *value)
     return rename_member(node, value);
 }
 
-static int take_copy(mcp_vschema_node_t *node, const char *key, const json_t *value)
+int mcp_vschema_take_copy(mcp_vschema_node_t *node, const char *key, const json_t *value)
 {
     return mcp_vschema_set(node->run, node->out, key, mcp_vschema_copy(node->run, value));
 }
@@ -104,7 +103,7 @@ static int take_examples(mcp_vschema_node_t *node, const char *key, const json_t
 static int take_const(mcp_vschema_node_t *node, const char *key, const json_t *value)
 {
     if (mcp_vschema_has_frozen(node->run, value, node->spot)) {
-        touch(node);
+        mcp_vschema_touch(node);
         return 0;
     }
     return take_default(node, key, value);
@@ -117,7 +116,7 @@ static int take_enum(mcp_vschema_node_t *node, const char *key, const json_t *va
             return -1;
         }
         if (mcp_vschema_has_frozen(node->run, json_array_get(value, i), node->spot)) {
-            touch(node);
+            mcp_vschema_touch(node);
             return 0;
         }
     }
@@ -136,7 +135,7 @@ static int take_unknown(mcp_vschema_node_t *node, const char *key, const json_t 
             return node->run->status == MCP_OK ? 0 : -1;
         }
     }
-    return take_copy(node, key, value);
+    return mcp_vschema_take_copy(node, key, value);
 }
 
 static int take_nothing(mcp_vschema_node_t *node, const char *key, const json_t *value)
@@ -151,7 +150,7 @@ static int take_nothing(mcp_vschema_node_t *node, const char *key, const json_t 
 static int take_of_root(mcp_vschema_node_t *node, const char *key, const json_t *value)
 {
     return node->schema == node->run->root && node->run->chain_count == 0
-               ? take_copy(node, key, value)
+               ? mcp_vschema_take_copy(node, key, value)
                : 0;
 }
 
@@ -206,7 +205,7 @@ static int show_default(mcp_vschema_node_t *node, const char *name, mcp_vschema_
             return -1;
         }
         drop_frozen(node, copy, below);
-        touch(node);
+        mcp_vschema_touch(node);
         if (mcp_vschema_set(node->run, member, "default", copy) != 0) {
             return -1;
         }
@@ -227,7 +226,7 @@ static int take_properties(mcp_vschema_node_t *node, const char *key, const json
         json_t *member;
 
         if ((what & MCP_VSCHEMA_IS_FROZEN) != 0) {
-            touch(node);
+            mcp_vschema_touch(node);
             continue;
         }
         if (renamed != name) {
@@ -254,9 +253,9 @@ static int shift(mcp_vschema_node_t *node, const char *key, const json_t *value,
         return malformed(node);
     }
     if ((less == 0 && more == 0) || count > 1e9) {
-        return take_copy(node, key, value);
+        return mcp_vschema_take_copy(node, key, value);
     }
-    touch(node);
+    mcp_vschema_touch(node);
     count = count + (double)more - (double)less;
     if (count <= 0 && strcmp(key, "minProperties") == 0) {
         return 0;
@@ -288,7 +287,7 @@ static int take_names(mcp_vschema_node_t *node, const char *key, const json_t *v
     const char *also = node->run->rename_to != NULL ? node->run->rename_to : MCP_VSCHEMA_CHOICE;
 
     if (!is_top_choice(node)) {
-        return take_copy(node, key, value);
+        return mcp_vschema_take_allowed(node, key, value);
     }
     node->touched |= MCP_VSCHEMA_TOUCHED;
     return mcp_vschema_set(node->run, node->out, key,
@@ -450,7 +449,7 @@ static json_t *strip_names(mcp_vschema_node_t *node, const json_t *value)
             return NULL;
         }
         if (mcp_vschema_member(node->run, node->spot, name, &below) != 0) {
-            touch(node);
+            mcp_vschema_touch(node);
             continue;
         }
         if (mcp_vschema_renamed(node, name) != name) {
@@ -492,7 +491,7 @@ static int take_dependency(mcp_vschema_node_t *node, json_t *map, const char *na
         return -1;
     }
     if ((what & MCP_VSCHEMA_IS_FROZEN) != 0) {
-        touch(node);
+        mcp_vschema_touch(node);
         return is_list ? promote(node, rest) : mcp_vschema_append(node->run, node->also, rest);
     }
     if (is_list && json_array_size(rest) == 0 && json_array_size(value) > 0) {
@@ -537,6 +536,7 @@ static const struct {
     {"minProperties", take_least},
     {"maxProperties", take_most},
     {"propertyNames", take_names},
+    {"patternProperties", mcp_vschema_take_patterns},
     {"default", take_default},
     {"examples", take_examples},
     {"const", take_const},
@@ -575,5 +575,5 @@ int mcp_vschema_take(mcp_vschema_node_t *node, const char *key, const json_t *va
             return takes[i].take(node, key, value);
         }
     }
-    return take_copy(node, key, value);
+    return mcp_vschema_take_copy(node, key, value);
 }

@@ -1,4 +1,4 @@
-/* Whether a schema knows a place: every schema that applies to a value is gathered, and together they
+/* Whether a schema knows a place, and which names it declares: every schema that applies to a value is gathered, and together they
  * say what members it has. */
 #include "view_schema_private.h"
 
@@ -215,4 +215,69 @@ int mcp_view_schema_knows(const json_t *schema, const char *key)
     known = is_known(&run, &place, &crowds[0], &crowds[1]);
     free(crowds);
     return known;
+}
+
+/* --- declared names ------------------------------------------------------------------- */
+
+static int add_names(mcp_vschema_run_t *run, const mcp_vschema_crowd_t *crowd, json_t *names)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < crowd->count; ++i) {
+        const json_t *named = json_object_get(crowd->members[i].schema, "properties");
+
+        for (void *at = json_is_object(named) ? json_object_iter(mcp_vschema_iterable(named)) : NULL;
+             status == 0 && at != NULL;
+             at = json_object_iter_next(mcp_vschema_iterable(named), at)) {
+            status = mcp_vschema_spend(run, 1) != 0
+                         ? -1
+                         : mcp_vschema_set(run, names, json_object_iter_key(at), json_null());
+        }
+    }
+    return status;
+}
+
+static int list_names(mcp_vschema_run_t *run, const char *const *path, size_t count,
+                      mcp_vschema_crowd_t *crowd, mcp_vschema_crowd_t *next, json_t *names)
+{
+    memset(crowd, 0, sizeof(*crowd));
+    mcp_vschema_join(crowd, run->root, 0);
+    for (size_t i = 0; i < count; ++i) {
+        mcp_vschema_crowd_t *swap = crowd;
+
+        mcp_vschema_gather(run, crowd);
+        if (run->status != MCP_OK) {
+            return -1;
+        }
+        if (step_to(crowd, path[i], next) <= 0) {
+            return 0;
+        }
+        crowd = next;
+        next = swap;
+    }
+    mcp_vschema_gather(run, crowd);
+    return run->status != MCP_OK ? -1 : add_names(run, crowd, names);
+}
+
+json_t *mcp_view_schema_names(const json_t *schema, const char *const *path, size_t count)
+{
+    mcp_vschema_run_t run;
+    mcp_vschema_crowd_t *crowds;
+    json_t *names;
+    int status = -1;
+
+    if (count > MCP_VIEW_SCHEMA_TOKENS || mcp_vschema_start(&run, schema) != 0) {
+        return NULL;
+    }
+    names = json_object();
+    crowds = calloc(2, sizeof(*crowds));
+    if (names != NULL && crowds != NULL) {
+        status = list_names(&run, path, count, &crowds[0], &crowds[1], names);
+    }
+    free(crowds);
+    if (status != 0) {
+        json_decref(names);
+        return NULL;
+    }
+    return names;
 }

@@ -6,6 +6,7 @@
  *   view_schema_choose.c the choice of an account, and texts
  *   view_schema_strip.c  a schema without its frozen places
  *   view_schema_keys.c   the keywords on the way to a place
+ *   view_schema_names.c  keywords that speak of members' names
  *   view_schema_refs.c   references: where they lead, and keeping them alive
  */
 #ifndef MCP_VIEW_SCHEMA_PRIVATE_H
@@ -167,11 +168,23 @@ typedef struct mcp_vschema_node {
 
 /* Takes one keyword of node->schema over into node->out; 0, or -1. */
 int mcp_vschema_take(mcp_vschema_node_t *node, const char *key, const json_t *value);
+/* Notes that the result says something else; looser than the schema where places were taken out. */
+void mcp_vschema_touch(mcp_vschema_node_t *node);
+/* Takes a keyword over as it is; 0, or -1. */
+int mcp_vschema_take_copy(mcp_vschema_node_t *node, const char *key, const json_t *value);
 /* What the name is called in the result: another, where `connection` is given away. */
 const char *mcp_vschema_renamed(const mcp_vschema_node_t *node, const char *name);
 /* A member's schema, applied below: with narrowed type if frozen places are in it. */
 json_t *mcp_vschema_strip_member(mcp_vschema_node_t *node, const json_t *schema,
                                  mcp_vschema_spot_t below);
+
+/* view_schema_names.c */
+
+/* The schema of names without the frozen ones, which the caller need not send: his list of names
+ * gets shorter; what says it in other words goes as a whole, and the original decides. 0, or -1. */
+int mcp_vschema_take_allowed(mcp_vschema_node_t *node, const char *key, const json_t *value);
+/* Patterns without the frozen names that they list; 0, or -1. */
+int mcp_vschema_take_patterns(mcp_vschema_node_t *node, const char *key, const json_t *value);
 
 /* view_schema_refs.c */
 

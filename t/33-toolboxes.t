@@ -67,6 +67,37 @@ my $desk = {
             description => 'One ticket.',
             parameters  => [ { name => 'id', in => 'path', required => $yes, schema => $text }, { name => 'connection', in => 'query', schema => $text } ]
         },
+        {
+            id          => 'open_case',
+            method      => 'POST',
+            path        => '/cases/{kind}',
+            description => 'Opens a case.',
+            parameters  => [ { name => 'kind', in => 'path', required => $yes, schema => { '$ref' => '#/$defs/kind', '$defs' => { kind => { type => 'string', enum => [qw(bug wish)] } } } } ],
+            body        => {
+                content_type => 'application/json',
+                required     => $yes,
+                schema       => {
+                    type       => 'object',
+                    required   => [qw(from to both)],
+                    properties => {
+                        from => { '$ref' => '#/$defs/person' },
+                        to   => { '$ref' => '#/$defs/person' },
+                        both => {
+                            allOf => [
+                                { type => 'object', required => ['team'], properties => { team => $text } },
+                                { type => 'object', required => [qw(team rank)], properties => { team => { minLength => 2 }, rank => { '$ref' => '#/$defs/rank' } } }
+                            ]
+                        },
+                        chain => { '$ref' => '#/$defs/link' }
+                    },
+                    '$defs' => {
+                        person => { type => 'object', required => [qw(name mail)], properties => { name => $text, mail => $text, boss => { '$ref' => '#/$defs/person' } } },
+                        rank   => { type => 'integer', minimum => 1 },
+                        link   => { '$ref' => '#/$defs/rank' }
+                    }
+                }
+            }
+        },
         { id => 'list_tickets', method => 'GET', path => '/tickets', description => 'All tickets.' },
         {
             id          => 'drop_ticket',
@@ -102,7 +133,7 @@ sub received {
 sub sent { return scalar(my @all = $upstream->requests) }
 
 subtest 'connections that serve toolboxes only give no plain tools' => sub {
-    my @open = map { "open__$_" } qw(create_ticket drop_ticket get_ticket list_tickets);
+    my @open = map { "open__$_" } qw(create_ticket drop_ticket get_ticket list_tickets open_case);
     is_deeply(connected($member), \@open, 'only the plain connection is listed');
     my $withheld = $member->call('north__list_tickets', {}, id => '1');
     my $unknown = $member->call('nnnnn__list_tickets', {}, id => '1');
@@ -169,6 +200,116 @@ subtest 'a frozen key is absent from the schema, and the frozen value is what th
     my $seen = result($member->call('elaichi__toolboxes__get', { toolbox => 'front' }));
     unlike(MCP::Json::encode($seen), qr/intake/, 'a member does not');
     unbox('front');
+};
+
+# Where a schema leads from a place, following references: the schema there, or undef.
+sub leads {
+    my ($root, @path) = @_;
+    my @at = ($root);
+    for my $step (@path) {
+        my @next;
+        my @open = @at;
+        for (my $i = 0; $i < @open && $i < 100; $i++) {
+            my $schema = $open[$i];
+            push @open, $root->{'$defs'}{$1} if ($schema->{'$ref'} || q()) =~ m{^#/\$defs/(.+)\z};
+            push @open, @{ $schema->{allOf} || [] };
+            push @next, $schema->{properties}{$step} if exists(($schema->{properties} || {})->{$step});
+        }
+        @at = @next;
+    }
+    return @at ? $at[0] : undef;
+}
+
+sub required_at {
+    my ($root, @path) = @_;
+    my @open = @path ? leads($root, @path) : ($root);
+    my %required;
+    for (my $i = 0; $i < @open && $i < 100; $i++) {
+        my $schema = $open[$i] || {};
+        push @open, $root->{'$defs'}{$1} if ($schema->{'$ref'} || q()) =~ m{^#/\$defs/(.+)\z};
+        push @open, @{ $schema->{allOf} || [] };
+        $required{$_} = 1 for @{ $schema->{required} || [] };
+    }
+    return join q( ), sort keys %required;
+}
+
+subtest 'a frozen key is absent through references and allOf too, there and nowhere else' => sub {
+    my $plain = tool($member, 'open__open_case')->{inputSchema};
+    is_deeply([ map { required_at($plain, $_) } qw(from to both) ], [ 'mail name', 'mail name', 'rank team' ], 'the operation\'s own schema asks for all of it');
+    ok(leads($plain, qw(from mail)) && leads($plain, qw(both team)) && leads($plain, qw(kind)), 'and shows it');
+    box('cases', [ entry('open_case', ['north'], name => 'open', frozen => { kind => 'bug', '/from/mail' => 'desk@example.org', '/both/team' => 'desk', chain => 3 }) ]);
+    my $tool = tool($member, 'cases__open');
+    my $schema = $tool->{inputSchema};
+    is(required_at($schema), 'both from to', 'a parameter that is frozen is not required');
+    is(leads($schema, @$_), undef, "/@$_: absent") for ['kind'], ['chain'], [qw(from mail)], [qw(both team)];
+    is(required_at($schema, 'from'), 'name', '/from: what is left is required');
+    is(required_at($schema, 'both'), 'rank', '/both: in every part of allOf');
+    ok(leads($schema, qw(to mail)), '/to, which refers to the same definition, keeps it');
+    is(required_at($schema, 'to'), 'mail name', '/to: and requires it');
+    ok(leads($schema, qw(from boss mail)), '/from/boss too, one level below');
+    ok(leads($schema, qw(both rank)), '/both: its neighbour in allOf is there');
+    unlike(MCP::Json::encode($tool), qr/desk\@example|"desk"|"bug"/, 'no value shows');
+
+    my %good = (from => { name => 'ada' }, to => { name => 'bob', mail => 'bob@example.org' }, both => { rank => 2 });
+    is(verdict($member->call('cases__open', \%good)), '200/result', 'called as the schema says');
+    my $got = received();
+    is($got->{target}, '/north/cases/bug', 'the frozen value is in the path');
+    is_deeply($got->{data}, { from => { name => 'ada', mail => 'desk@example.org' }, to => { name => 'bob', mail => 'bob@example.org' }, both => { rank => 2, team => 'desk' }, chain => 3 },
+        'and in the body, at each place and no other');
+    is(verdict($member->call('cases__open', { kind => 'wish', chain => 9, from => { name => 'ada', mail => 'x@y', boss => { name => 'eve', mail => 'eve@example.org' } }, to => $good{to}, both => { rank => 2, team => 'evil' } })),
+        '200/result', 'called with the frozen keys');
+    $got = received();
+    is($got->{target}, '/north/cases/bug', 'frozen in the path');
+    is_deeply($got->{data}, { from => { name => 'ada', mail => 'desk@example.org', boss => { name => 'eve', mail => 'eve@example.org' } }, to => $good{to}, both => { rank => 2, team => 'desk' }, chain => 3 },
+        'frozen in the body; the same key elsewhere is the caller\'s');
+    for my $bad ({ %good, to => { name => 'bob' } }, { %good, both => {} }, { %good, both => { rank => 0 } }, { %good, from => {} }, { %good, from => 'ada' }) {
+        my $mark = sent();
+        my $answer = $member->call('cases__open', $bad);
+        is(MCP::Client::code($answer), 'invalid_arguments', MCP::Json::encode($bad) . ': what is left of the schema holds');
+        unlike($answer->{body}, qr/desk|chain|kind/, 'the error names nothing frozen');
+        is(sent(), $mark, 'and nothing is sent');
+    }
+    unbox('cases');
+};
+
+subtest 'a default makes its key optional, shows in no error, and yields to the caller' => sub {
+    box('easy', [ entry('get_ticket', ['north'], name => 'get', defaults => { id => '42' }), entry('create_ticket', ['north'], name => 'file', defaults => { title => 'none', queue => 'all' }) ]);
+    my $tool = tool($member, 'easy__get');
+    ok($tool->{inputSchema}{properties}{id}, 'it stays a property');
+    is(required_at($tool->{inputSchema}), q(), 'which is not required any more');
+    is(verdict($member->call('easy__get', {})), '200/result', 'left out');
+    is(received()->{target}, '/north/tickets/42', 'the default is sent');
+    is(verdict($member->call('easy__get', { id => '7' })), '200/result', 'given');
+    is(received()->{target}, '/north/tickets/7', 'the caller\'s is sent');
+    is(verdict($member->call('easy__file', { title => 'x' })), '200/result', 'one of two');
+    is_deeply(received()->{data}, { title => 'x', queue => 'all' }, 'each by itself');
+    my $mark = sent();
+    is(MCP::Client::code($member->call('easy__file', { title => 7 })), 'invalid_arguments', 'a wrong value of the caller is not replaced');
+    is(sent(), $mark, 'and nothing is sent');
+    is($stack->policyd->ctl_refusal(qw(toolboxes create), { name => 'bad', roles => [], entries => [ entry('create_ticket', ['north'], defaults => { $_ => 'x' }) ] }), 'invalid_request', "a default for $_ is refused when written")
+        for qw(nix /meta/nix);
+    unbox('easy');
+    box('easy', [ entry('create_ticket', ['north'], name => 'file', defaults => { queue => 'all', '/meta/origin/team' => 'any' }, frozen => { queue => 'one', '/meta/origin' => { team => 'desk' } }) ]);
+    is(leads(tool($member, 'easy__file')->{inputSchema}, 'queue'), undef, 'a key with both is frozen');
+    for my $arguments ({ title => 'x' }, { title => 'x', queue => 'two', meta => { origin => { team => 'evil' } } }) {
+        is(verdict($member->call('easy__file', $arguments)), '200/result', 'called');
+        is_deeply(received()->{data}, { title => 'x', queue => 'one', meta => { origin => { team => 'desk' } } }, 'and what is frozen is sent, at the top and below');
+    }
+    unbox('easy');
+};
+
+subtest 'always_visible is kept with the entry, and changes nothing of what is listed' => sub {
+    box('pins', [ entry('list_tickets', ['north'], name => 'pinned', always_visible => $yes), entry('list_tickets', ['north'], name => 'plain') ]);
+    my $shown = sub { return [ map { "$_->{name} " . ($_->{always_visible} ? 1 : 0) } @{ $stack->ctl(qw(toolboxes get), { toolbox => 'pins' })->{entries} } ] };
+    is_deeply($shown->(), [ 'pinned 1', 'plain 0' ], 'as written');
+    is_deeply([ grep { /^pins__/ } @{ connected($member) } ], [qw(pins__pinned pins__plain)], 'both are listed');
+    my ($exported) = grep { $_->{name} eq 'pins' } @{ $stack->ctl(qw(policy export))->{toolboxes} };
+    is_deeply([ map { "$_->{name} " . ($_->{always_visible} ? 1 : 0) } @{ $exported->{entries} } ], [ 'pinned 1', 'plain 0' ], 'exported');
+    my $entries = $stack->ctl(qw(toolboxes get), { toolbox => 'pins' })->{entries};
+    $_->{always_visible} = $_->{name} eq 'plain' ? $yes : MCP::Json::false() for @$entries;
+    $stack->ctl(qw(toolboxes update), { toolbox => 'pins', entries => $entries });
+    is_deeply($shown->(), [ 'pinned 0', 'plain 1' ], 'changed');
+    unbox('pins');
 };
 
 subtest 'freezing what the operation does not know is refused when written' => sub {
@@ -265,6 +406,32 @@ subtest 'an operation that only an entry opens guards its neighbours\' URLs' => 
     is(MCP::Client::code($member->call('one__get', { id => '../tickets' })), 'url_restricted', 'a value that leads elsewhere is refused');
     is(sent(), $mark, 'nothing is sent');
     unbox('one');
+};
+
+subtest 'a frozen value is not undone by the URL of another operation' => sub {
+    $stack->ctl(
+        qw(connectors create),
+        {
+            slug       => 'pay',
+            label      => 'Pay',
+            base_url   => $upstream->origin . '/pay',
+            auth       => { type => 'none' },
+            operations => [
+                { id => 'report', method => 'GET', path => '/reports/{kind}', description => 'x', parameters => [ { name => 'kind', in => 'path', required => $yes, schema => $text } ] },
+                { id => 'salaries', method => 'GET', path => '/reports/salaries', description => 'x', parameters => [ { name => 'dept', in => 'query', schema => $text } ] }
+            ]
+        }
+    );
+    $stack->ctl(qw(connections create), { connector => 'pay', label => 'pay', shared => $yes, toolbox_only => $yes });
+    my @entries = map { { connector => 'pay', connections => ['pay'], operation => $_->[0], frozen => $_->[1] } } [ report => {} ], [ salaries => { dept => 'mine' } ];
+    box('sums', \@entries);
+    is(verdict($member->call('sums__salaries', {})), '200/result', 'the entry is called');
+    is(received()->{target}, '/pay/reports/salaries?dept=mine', 'with its frozen value');
+    is(verdict($member->call('sums__report', { kind => 'travel' })), '200/result', 'the other operation too');
+    my $mark = sent();
+    is(MCP::Client::code($member->call('sums__report', { kind => 'salaries' })), 'url_restricted', 'but not to the URL of the first');
+    is(sent(), $mark, 'nothing is sent');
+    unbox('sums');
 };
 
 subtest 'toolbox names and account labels share one name space' => sub {

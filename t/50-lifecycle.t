@@ -45,6 +45,7 @@ sub sizes {
     my $endpoint = qq(<Location "/mcp">\nMCPEndpoint On\n</Location>\n);
     my $broken = $root->write('broken.key', "client_secret = short\n");
     my $inside = sub { return qq(<Location "/mcp">\nMCPEndpoint On\n$_[0]\n</Location>\n) };
+    my $api = sub { return qq(<Location "/api/v1">\n$_[0]\n</Location>\n) };
     my $takes = sub {
         unlink $httpd->log;
         return $httpd->takes($module . $_[0]);
@@ -55,6 +56,13 @@ sub sizes {
     ok + ($takes->(q()))[0], 'so is one without any endpoint';
     ($is_taken, $out) = $takes->($link . "MCPMaxCalls 4096\n" . $inside->('MCPResource http://x/' . 'a' x 503));
     ok $is_taken, 'and one with the largest MCPMaxCalls and the longest MCPResource' or diag $out;
+
+    for my $text ($inside->('MCPControlPrefix ' . 'a' x 32), $inside->('MCPControlPrefix 0-9'), $endpoint . $api->('MCPApi On'),
+        $api->("MCPApi On\nMCPResource https://mcp.example.org/mcp"))
+    {
+        ($is_taken, $out) = $takes->($link . $text);
+        ok $is_taken, 'taken: ' . $text =~ s/\s+/ /gr or diag $out;
+    }
 
     my @refused = (
         ['MCPEndpoint without a policyd',    $endpoint, qr/MCPPolicyEndpoint: name policyd's query socket/],
@@ -97,6 +105,19 @@ sub sizes {
         ['MCPListPage of none',       $inside->('MCPListPage 0'),           qr/MCPListPage: .*from 1 to/],
         ['MCPSessionLifetime, too short', $inside->('MCPSessionLifetime 1s'), qr/MCPSessionLifetime: .*from 1m to/],
         ['MCPLegacy, a word',         $inside->('MCPLegacy perhaps'),       qr/MCPLegacy: .*write on or off/],
+        ['MCPControlPrefix with an underscore', $inside->('MCPControlPrefix a_b'), qr/MCPControlPrefix: .*1 to 32 of a-z, 0-9 and inner '-'/],
+        ['MCPControlPrefix in upper case',    $inside->('MCPControlPrefix Gate'), qr/MCPControlPrefix: .*1 to 32 of a-z, 0-9 and inner '-'/],
+        ['MCPControlPrefix with an outer dash', $inside->('MCPControlPrefix gate-'), qr/MCPControlPrefix: .*1 to 32 of a-z, 0-9 and inner '-'/],
+        ['MCPControlPrefix, too long',        $inside->('MCPControlPrefix ' . 'a' x 33), qr/MCPControlPrefix: .*1 to 32 of a-z, 0-9 and inner '-'/],
+        ['MCPControlPrefix without a word',   $inside->('MCPControlPrefix'),      qr/MCPControlPrefix takes one argument, what the names/],
+        ['MCPControlPrefix of two words',     $inside->('MCPControlPrefix a b'),  qr/MCPControlPrefix takes one argument, what the names/],
+        ['MCPControlPrefix outside of a Location', 'MCPControlPrefix gate',       qr/MCPControlPrefix not allowed here/],
+        ['MCPApi without a resource', $api->('MCPApi On'), qr/MCP0103: .*add MCPResource with the URL .*or an MCPEndpoint/],
+        ['MCPApi without a resource, the endpoint on another server',
+            "<VirtualHost *>\n$endpoint</VirtualHost>\n" . $api->('MCPApi On'), qr/MCP0103: .*add MCPResource with the URL .*or an MCPEndpoint/],
+        ['MCPApi, a word',                    $api->('MCPApi maybe'),             qr/MCPApi: .*write on or off/],
+        ['MCPApi in a pattern', "<LocationMatch ^/api>\nMCPApi On\n</LocationMatch>", qr/MCPApi: belongs into <Location/],
+        ['MCPApi outside of a Location',      'MCPApi On',                        qr/MCPApi not allowed here/],
         ['MCPMaxCalls in a virtual host', "<VirtualHost *>\nMCPMaxCalls 4\n</VirtualHost>", qr/MCPMaxCalls cannot occur within/],
         ['MCPPolicyTimeout in a Location', $inside->('MCPPolicyTimeout 1s'), qr/MCPPolicyTimeout not allowed/],
     );

@@ -287,7 +287,14 @@ subtest 'exit status 2: wrong usage, and policyd is asked nothing' => sub {
         [qr/--limit takes INTEGER/,                 qw(members list --limit 1.5)],
         [qr/--limit takes INTEGER/,                 qw(members list --limit=)],
         [qr/--shared takes true\|false/,            qw(connections list --shared=perhaps)],
-        [qr/--variables takes JSON/,                qw(connections update x --variables text)],
+        [qr/--variables takes JSON, or --variables\.KEY VALUE/, qw(connections update x --variables text)],
+        [qr/--items takes KEY=VALUE,\.\.\. or JSON, once for each element; its keys: connector, operation, tool/,
+            qw(restrictions create --items crm)],
+        [qr/--items is a list: write --items KEY=VALUE,/, qw(restrictions create --items.connector crm)],
+        [qr/--items has no key "conector"/,         qw(restrictions create --items conector=crm)],
+        [qr/--items is not JSON without duplicate keys \(near byte \d+\)/, qw(restrictions create --items {"connector":)],
+        [qr/--target has no key "rol"; its keys: role, member/, qw(restrictions create --target.rol Member)],
+        [qr/arguments are --key value, or --json FILE/, qw(connectors create shop.json)],
         [qr/is one word too many/,                  qw(members get one@b.org two@b.org)],
         [qr/is one word too many/,                  qw(members list one)],
         [qr/-o takes table, json, jsonl or csv/,    qw(members list -o xml)],
@@ -306,7 +313,10 @@ subtest 'exit status 2: wrong usage, and policyd is asked nothing' => sub {
         is($status, 2, "@words: wrong usage");
         is($out, q(), "@words: no output");
         like($err, $expected, "@words: says why");
-        like($err, qr/^policyctl: .*\nTry `policyctl help`\.\n\z/, "@words: in two lines");
+        like($err, qr/^policyctl: .*\nTry `policyctl help(?: \w+){0,2}`\.\n\z/, "@words: in two lines");
+        my ($resource, $verb) = @words;
+        my $help = $verb =~ /^(?:juggle|--outcome)$/ ? " $resource" : $expected =~ /no operation|takes table|--(?:socket|json) needs/ ? q() : " $resource" . ($verb =~ /^-/ ? ' get' : " $verb");
+        like($err, qr/^Try `policyctl help\Q$help\E`\.$/m, "@words: and where to read on");
     }
     is_deeply([recorded()], \@before, 'no row was left by any of them');
 };
@@ -378,6 +388,62 @@ subtest '--json FILE, --json -, and flags over them' => sub {
     like($err, qr/^policyctl: invalid_request: .*colour/, 'is policyd\'s to refuse, by name');
     my ($other) = ctl({ in => q() }, qw(members create --json -));
     is($other, 2, 'empty input');
+};
+
+subtest 'rules and toolboxes without JSON' => sub {
+    my $rule = ok_ctl(qw(restrictions create --effect block --name no-list --target role=Member --items), 'connector=shop,operation=list',
+        qw(--items tool=one__list -o json));
+    is_deeply($rule->{target}, { role => 'Member' }, 'an object by key=value');
+    is_deeply([map { $_->{tool} // "$_->{slug}/$_->{operation}" } @{ $rule->{items} }], [qw(shop/list one__list)], 'a list of objects, one a flag');
+    my $box = ok_ctl(qw(toolboxes create --name box --roles Member --entries),
+        'connector=shop,operation=list,connections=one,three,name=all,always_visible=true', qw(-o json));
+    my ($entry) = @{ $box->{entries} };
+    is_deeply([@{$entry}{qw(tool connections)}, $entry->{always_visible} ? 1 : 0], ['box__all', [qw(one three)], 1], 'a list within');
+    my ($status, $out) = ctl(qw(restrictions list));
+    like($out, qr{^no-list +block +role Member +shop/list, one__list +rst_}m, 'a list of rules says whom they are for and what they name');
+    ($status, $out) = ctl(qw(toolboxes get box));
+    like($out, qr/^  box__all +shop +list +one,three +/m, 'and an entry its connections');
+    ($status, $out) = ctl(qw(toolboxes list --connector shop -o csv));
+    like($out, qr/,box,/, 'toolboxes of a connector');
+    ($status, $out) = ctl(qw(restrictions explain owner@example.org --tool one__list));
+    like($out, qr{\Aowner\@example\.org can have one__list \(shop/list\)\nRoles: Owner\nRules: none}, 'explain begins with the answer');
+    ($status, $out) = ctl(qw(restrictions delete no-list --dry-run));
+    like($out, qr/\ADry run, nothing is changed\. It would be:\n.*^(?:Nobody gains or loses a tool|Members touched: \d+)/ms, 'a dry run says so, and who is touched');
+    my ($left) = ctl(qw(restrictions get no-list));
+    is($left, 0, 'the rule is still there');
+};
+
+subtest 'what get shows can be sent back' => sub {
+    my %of = (
+        restrictions => ['no-list',           'note',        'target'],
+        toolboxes    => ['box',               'description', 'emails'],
+        connections  => ['three',             'label',       'base'],
+        members      => ['owner@example.org', 'name',        'state'],
+    );
+    for my $resource (sort keys %of) {
+        my ($name, $key, $fixed) = @{ $of{$resource} };
+        my $shown = ok_ctl($resource, 'get', $name, qw(-o json));
+        my $edited = ok_ctl({ in => MCP::Json::encode({ %$shown, $key => 'again' }) }, $resource, qw(update --json - -o json));
+        is($edited->{$key}, 'again', "$resource: a key is changed");
+        is_deeply({ map { $_ => $edited->{$_} } grep { !/^(?:$key|revision|updated_at|warnings)$/ } keys %$edited },
+            { map { $_ => $shown->{$_} } grep { !/^(?:$key|revision|updated_at|warnings)$/ } keys %$shown }, "$resource: and nothing else");
+        my ($status, undef, $err) = ctl({ in => MCP::Json::encode({ %$shown, $key => 'late' }) }, $resource, qw(update --json -));
+        is($status, 1, "$resource: not a second time");
+        like($err, qr/^policyctl: revision_mismatch: /, "$resource: since it is another now");
+        my $now = ok_ctl($resource, 'get', $edited->{ { restrictions => 'restriction', toolboxes => 'toolbox', connections => 'connection', members => 'member' }->{$resource} }, qw(-o json));
+        ($status, undef, $err) = ctl({ in => MCP::Json::encode({ %$now, $fixed => 'other' }) }, $resource, qw(update --json -));
+        is($status, 2, "$resource: $fixed is not what an update changes");
+        like($err, qr/^policyctl: update doesn't change \Q$fixed\E; leave it out, or as get shows it\n/, "$resource: and says so");
+        ($status, undef, $err) = ctl({ in => MCP::Json::encode({ %$now, colour => 'red' }) }, $resource, qw(update --json -));
+        is($status, 1, "$resource: a key that nobody knows");
+        like($err, qr/colour/, "$resource: is refused by its name");
+    }
+    my ($status, undef, $err) = ctl({ in => '{"member":"nobody@example.org","state":"active"}' }, qw(members update --json -));
+    is($status, 1, 'what is not there');
+    like($err, qr/^policyctl: not_found: /, 'is not found');
+    ok_ctl(qw(connections update again --label three -o json));
+    ok_ctl(qw(toolboxes delete box -o json));
+    ok_ctl(qw(restrictions delete no-list -o json));
 };
 
 subtest 'formats: table, json, jsonl, csv' => sub {

@@ -74,6 +74,7 @@ my @examples = (
     [connections__update => sub { { connection => $_[0]{connection}, toolbox_only => MCP::Json::false() } }],
 
     [tools__list     => sub { { account => $_[0]{tag}, limit => 10 } }],
+    [tools__search   => sub { { query => "$_[0]{tag} read", limit => 3 } }],
     [tools__get      => sub { { names => ["$_[0]{tag}__list", "$_[0]{tag}__nothing"] } }],
     [footprint__get  => sub { { client => 'doors' } }],
 

@@ -135,7 +135,7 @@ subtest 'the plan is shown, and a dry run changes nothing' => sub {
     like($out, qr/^create\s+restrictions\s+no-list$/m, 'and so on');
     like($out, qr/^2 to create, 1 to update, 0 to delete; 0 unchanged$/m, 'the counts');
     like($out, qr/^Members touched: 1; 0 gain tools, 1 lose tools$/m, 'whom it touches: ada has rules of her own');
-    like($out, qr/bob\@example\.org.*shop__list/, 'who loses what');
+    like($out, qr/bob\@example\.org.*shop__list/s, 'who loses what');
     is(revision(), $was, 'nothing was changed');
     like(done(qw(apply --dry-run --prune -f), $file), qr/^delete\s+restrictions\s+no-wipe$/m, 'with --prune also what goes');
     is(revision(), $was, 'still nothing');

@@ -3,8 +3,10 @@
  *
  *   fill_store STATE_DIR RESOURCE ORIGIN MEMBERS ROLES ITEMS CONNECTORS OPERATIONS GRANTS
  *
- * ROLES roles share ITEMS items of restrictions (allow rules of 50 single operations each, and a block in ten), CONNECTORS connectors
- * at ORIGIN have OPERATIONS operations each and one shared connection; members have one to three roles; the first GRANTS members a token.
+ * ROLES roles share ITEMS items of restrictions (rules of 50 single operations each; of those of a role one in ten blocks and the rest
+ * allow, but one role in twenty has blocks alone, so that its members have almost everything), CONNECTORS connectors at ORIGIN have
+ * OPERATIONS operations each and one shared connection; members have one to three roles, or Member where there are none; the first
+ * GRANTS members a token.
  * Standard output: one token a line. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,6 +139,11 @@ static pd_status_t roles_unit(pd_tx_t *tx, void *baton)
     return status;
 }
 
+static int is_block(int rule, int roles)
+{
+    return rule % roles % 20 == 19 || rule / roles % 10 == 9;
+}
+
 static pd_status_t rules_unit(pd_tx_t *tx, void *baton)
 {
     const slice_t *slice = baton;
@@ -155,7 +162,7 @@ static pd_status_t rules_unit(pd_tx_t *tx, void *baton)
                                                    "operation", operation));
         }
         status = insert(tx, "restriction", format(tx, "rst_bench", i), NULL,
-                        json_pack("{s:s,s:{s:o},s:o}", "effect", i % 10 == 9 ? "block" : "allow", "target",
+                        json_pack("{s:s,s:{s:o},s:o}", "effect", is_block(i, sizes->roles) ? "block" : "allow", "target",
                                   "role", json_sprintf("Role %d", i % sizes->roles), "items", items),
                         NULL);
     }
@@ -172,8 +179,11 @@ static pd_status_t members_unit(pd_tx_t *tx, void *baton)
         const char *email = apr_psprintf(pd_tx_pool(tx), "member%d@bench.example", i);
         json_t *roles = json_array();
 
-        for (k = pick(3); k >= 0; k--) {
+        for (k = slice->sizes->roles > 0 ? pick(3) : -1; k >= 0; k--) {
             json_array_append_new(roles, json_sprintf("Role %d", pick(slice->sizes->roles)));
+        }
+        if (json_array_size(roles) == 0) {
+            json_array_append_new(roles, json_string("Member"));
         }
         status = insert(tx, "member", format(tx, "mem_bench", i), NULL,
                         json_pack("{s:s,s:o,s:s}", "email", email, "roles", roles, "state", "active"),
@@ -265,8 +275,8 @@ int main(int argc, char **argv)
     sizes.connectors = (int)strtol(argv[7], NULL, 10);
     sizes.operations = (int)strtol(argv[8], NULL, 10);
     sizes.grants = (int)strtol(argv[9], NULL, 10);
-    if (apr_initialize() != APR_SUCCESS || mcp_hash_init() != MCP_OK || sizes.roles < 1 ||
-        sizes.connectors < 1 || sizes.operations < 1 || sizes.grants > sizes.members) {
+    if (apr_initialize() != APR_SUCCESS || mcp_hash_init() != MCP_OK || sizes.roles < 0 ||
+        (sizes.roles == 0 && sizes.items > 0) || sizes.connectors < 1 || sizes.operations < 1 || sizes.grants > sizes.members) {
         return 2;
     }
     if (pd_store_open(argv[1], wake, NULL, &store, why, sizeof(why)) != PD_OK) {

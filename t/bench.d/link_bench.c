@@ -1,11 +1,13 @@
 /* Load on the link alone: threads that ask policyd through the module's own rooms, without httpd, HTTP or an
  * upstream.  `resolve` is one round trip a turn, `call` a begin and its end, two round trips and two durable
  * records.  `views` resolves every token of a file once, each for the first time, and then all of them again and again, by one
- * thread: what a view costs to make and what it costs when it is there.  One JSON object on standard output; any answer but the
- * expected one ends it with status 1.
+ * thread: what a view costs to make and what it costs when it is there.  A token whose view another one had before is no first
+ * time.  Where BENCH_PID is policyd's, the CPU time of its main thread stands beside the times: other programs take from the
+ * one and not from the other.  One JSON object on standard output; any answer but the expected one ends it with status 1.
  *
  *   link_bench resolve|call ENDPOINT KEYFILE RESOURCE TOOL THREADS SECONDS     (token: BENCH_TOKEN)
  *   link_bench views ENDPOINT KEYFILE RESOURCE TOKENFILE 1 SECONDS */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <apr_general.h>
+#include <apr_hash.h>
 #include <apr_strings.h>
 
 #include "mod_mcp/mcp_link.h"
@@ -172,59 +176,129 @@ static int64_t percentile(const uint64_t *buckets, uint64_t turns, uint64_t perc
     return i;
 }
 
-/* One token after the other, as long as the file has lines; the time of each into buckets. */
-static int pass(worker_t *worker, plan_t *plan, FILE *tokens, uint64_t *buckets)
-{
-    char line[256];
+/* What a pass measures: microseconds of each turn, and of policyd's main thread meanwhile. */
+typedef struct times {
+    uint64_t turns;
+    uint64_t all[BUCKETS];
+    uint64_t cpu[BUCKETS];
+} times_t;
 
-    rewind(tokens);
-    while (fgets(line, sizeof(line), tokens) != NULL) {
-        size_t bytes = strcspn(line, "\n");
+typedef struct passing {
+    worker_t *worker;
+    plan_t *plan;
+    FILE *tokens;
+    int cpu_fd;       /* schedstat of policyd's main thread, or -1 */
+    apr_hash_t *seen; /* digests of views */
+} passing_t;
+
+static void count_time(uint64_t *buckets, int64_t us)
+{
+    buckets[us < 0 ? 0 : us < BUCKETS ? us : BUCKETS - 1]++;
+}
+
+static int64_t cpu_us(const passing_t *passing)
+{
+    char text[64];
+    ssize_t bytes = passing->cpu_fd >= 0 ? pread(passing->cpu_fd, text, sizeof(text) - 1, 0) : -1;
+
+    if (bytes <= 0) {
+        return 0;
+    }
+    text[bytes] = '\0';
+    return strtoll(text, NULL, 10) / 1000;
+}
+
+/* 1 when no answer named the view before. */
+static int is_new_view(const passing_t *passing, const json_t *answer)
+{
+    const char *view = mcp_json_str(answer, "view");
+    apr_pool_t *pool = apr_hash_pool_get(passing->seen);
+
+    if (view == NULL || apr_hash_get(passing->seen, view, APR_HASH_KEY_STRING) != NULL) {
+        return 0;
+    }
+    view = apr_pstrdup(pool, view);
+    apr_hash_set(passing->seen, view, APR_HASH_KEY_STRING, view);
+    return 1;
+}
+
+/* One token after the other, as long as the file has lines. What policyd does after its answer belongs to the turn too, so its CPU
+ * time is read at the beginning of turns alone. */
+static int pass(passing_t *passing, times_t *fresh, times_t *known)
+{
+    worker_t *worker = passing->worker;
+    char line[256];
+    times_t *of = NULL;
+    int64_t cpu = 0;
+
+    rewind(passing->tokens);
+    while (fgets(line, sizeof(line), passing->tokens) != NULL) {
+        int64_t cpu_before = cpu_us(passing);
+        const json_t *answer;
         int64_t from_us;
         int64_t took_us;
 
-        mcp_token_hash(line, bytes, plan->token_hash);
+        if (of != NULL) {
+            count_time(of->cpu, cpu_before - cpu);
+        }
+        mcp_token_hash(line, strcspn(line, "\n"), passing->plan->token_hash);
         from_us = now_us();
-        if (!resolve_once(worker)) {
+        answer = ask(worker, MCP_KIND_RESOLVE, who(passing->plan));
+        took_us = now_us() - from_us;
+        if (answer == NULL) {
             (void)fprintf(stderr, "link_bench: %s\n", worker->failed);
             return 0;
         }
-        took_us = now_us() - from_us;
-        buckets[took_us < BUCKETS ? took_us : BUCKETS - 1]++;
-        worker->turns++;
+        of = is_new_view(passing, answer) ? fresh : known;
+        cpu = cpu_before;
+        count_time(of->all, took_us);
+        of->turns++;
         apr_pool_clear(worker->pool);
+    }
+    if (of != NULL) {
+        count_time(of->cpu, cpu_us(passing) - cpu);
     }
     return 1;
 }
 
+static void print_times(const char *name, const times_t *times)
+{
+    (void)printf(",\"%s_p50_us\":%" PRId64 ",\"%s_p99_us\":%" PRId64 ",\"%s_cpu_us\":%" PRId64, name,
+                 percentile(times->all, times->turns, 50), name,
+                 percentile(times->all, times->turns, 99), name,
+                 percentile(times->cpu, times->turns, 50));
+}
+
 static int views(plan_t *plan, const char *file, int seconds, apr_pool_t *pool)
 {
-    static uint64_t first[BUCKETS];
-    static uint64_t again[BUCKETS];
-    FILE *tokens = fopen(file, "r");
+    static times_t first;
+    static times_t shared;
+    static times_t again;
+    const char *pid = getenv("BENCH_PID");
     int64_t until_us = 0;
-    uint64_t count;
     worker_t worker;
+    passing_t passing = {&worker, plan, fopen(file, "r"), -1, apr_hash_make(pool)};
     int is_good;
 
     memset(&worker, 0, sizeof(worker));
     worker.plan = plan;
-    if (tokens == NULL || apr_pool_create(&worker.pool, pool) != APR_SUCCESS) {
+    if (passing.tokens == NULL || apr_pool_create(&worker.pool, pool) != APR_SUCCESS) {
         (void)fprintf(stderr, "link_bench: %s can't be read\n", file);
         return 1;
     }
-    is_good = pass(&worker, plan, tokens, first);
-    count = worker.turns;
+    if (pid != NULL) {
+        passing.cpu_fd = open(apr_pstrcat(pool, "/proc/", pid, "/schedstat", NULL), O_RDONLY | O_CLOEXEC);
+    }
+    is_good = pass(&passing, &first, &shared);
     until_us = now_us() + (int64_t)seconds * 1000000;
     while (is_good && now_us() < until_us) {
-        is_good = pass(&worker, plan, tokens, again);
+        is_good = pass(&passing, &again, &again);
     }
-    (void)fclose(tokens); /* it was only read */
-    (void)printf("{\"tokens\":%" PRIu64 ",\"first_p50_us\":%" PRId64 ",\"first_p99_us\":%" PRId64
-                 ",\"again_p50_us\":%" PRId64 ",\"again_p99_us\":%" PRId64 "}\n",
-                 count, percentile(first, count, 50), percentile(first, count, 99),
-                 percentile(again, worker.turns - count, 50),
-                 percentile(again, worker.turns - count, 99));
+    (void)fclose(passing.tokens); /* it was only read */
+    (void)printf("{\"tokens\":%" PRIu64 ",\"views\":%" PRIu64, first.turns + shared.turns, first.turns);
+    print_times("first", &first);
+    print_times("again", &again);
+    (void)printf("}\n");
     return is_good ? 0 : 1;
 }
 

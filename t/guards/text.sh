@@ -40,7 +40,7 @@ my @rules = (
         qr{\b(?:registry\.npm[j]s\.org|pypi\.or[g]|files\.pythonhosted\.or[g]|crates\.i[o]|proxy\.golang\.or[g]|deb\.debian\.or[g]|rubygems\.or[g]|repo1?\.maven)\b}i,
         qr/package-lock\.json$/ ],
     [ 'nothing is left to do', qr{\b(?:[T]ODO|[F]IXME|[X]XX|[H]ACK)\b|\b[p]laceholder (?:for|until|implementation|code)\b|\bnot (?:yet )?[i]mplemented\b}i,
-        qr{^t/js/|^t/.*\.mjs$} ],
+        qr{^t/js/|^t/.*\.mjs$|^conf/words\.txt$} ],
     [ 'no document is cited that is not here', qr{\b(?:(?:[c]ontract|[d]ecisions?|[a]nchors|[d]igest|[l]essons) [A-C]?\d+(?:\.\d+)*|[t]rap C\d+)\b} ],
     [ 'no merge was left half done', qr{^(?:<{7}|>{7}) }m ],
     [ 'lines end without blanks and carriage returns', qr{[ \t\r]$}m, qr{\.md$|^t/.*(?:vectors|data)/} ],

@@ -485,6 +485,48 @@ static UNUSED const char *world_take(json_t *result, const char *member)
     return text;
 }
 
+/* A document put straight into the store, as no operation would write it. */
+typedef struct world_put {
+    const char *kind, *id, *owner, *key;
+    json_t *doc;
+    int is_done;
+} world_put_t;
+
+static pd_status_t world_put_unit(pd_tx_t *tx, void *baton)
+{
+    world_put_t *put = baton;
+    const char *keys[2] = {put->key, NULL};
+    pd_object_t *there = NULL;
+    pd_status_t status = pd_tx_get(tx, put->kind, put->id, &there);
+
+    return status == PD_OK ? pd_tx_update(tx, put->kind, put->id, put->owner, put->doc, keys, 0, NULL)
+                           : pd_tx_insert(tx, put->kind, put->id, put->owner, put->doc, keys);
+}
+
+static void world_put_done(pd_status_t status, int64_t revision, void *baton)
+{
+    world_put_t *put = baton;
+
+    (void)revision;
+    assert_int_equal(status, PD_OK);
+    put->is_done = 1;
+}
+
+/* doc is stolen; key may be NULL. The policy follows. */
+static UNUSED void world_put(const char *kind, const char *id, const char *owner, const char *key,
+                             json_t *doc)
+{
+    world_put_t put = {kind, id, owner, key, doc, 0};
+
+    assert_non_null(doc);
+    assert_int_equal(pd_store_submit(world.core.store, PD_LANE_WRITE, pd_boot_in(30000),
+                                     world_put_unit, world_put_done, &put),
+                     PD_OK);
+    world_wait(&put.is_done);
+    world_follow();
+    json_decref(doc);
+}
+
 #define WORLD_RESOURCE "https://mcp.example.com/mcp"
 
 /* A new member with one role, and an actor who came with a grant of theirs. */

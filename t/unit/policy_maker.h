@@ -159,11 +159,12 @@ static json_t *make_toolboxes(const json_t *connections)
             }
             (void)snprintf(id, sizeof(id), "ent_%d%d", (int)i, (int)k);
             json_array_append_new(entries,
-                                  json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:{},s:{},s:b}", "entry", id,
+                                  json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:{},s:o,s:b}", "entry", id,
                                             "name", all_entries[k], "connector", connector,
                                             "connector_slug", connector + 4, "operation",
                                             ONE_OF(all_operations), "connections", make_choices(),
-                                            "defaults", "frozen", "always_visible", chance(10)));
+                                            "defaults", "frozen", chance(25) ? json_pack("{s:i}", "kept", 1) : json_object(),
+                                            "always_visible", chance(10)));
         }
         if (json_array_size(entries) == 0) {
             json_decref(entries);

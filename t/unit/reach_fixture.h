@@ -113,7 +113,6 @@ static void reach_make_tools(apr_pool_t *pool, pd_connection_t *made)
     int i;
 
     made->tools = apr_array_make(pool, operations->nelts + 1, sizeof(pd_tool_t));
-    made->by_name = apr_hash_make(pool);
     for (i = 0; i < operations->nelts; i++) {
         pd_tool_t *tool = apr_array_push(made->tools);
 
@@ -125,11 +124,8 @@ static void reach_make_tools(apr_pool_t *pool, pd_connection_t *made)
         tool->name = apr_pstrdup(pool, name);
     }
     qsort(made->tools->elts, (size_t)made->tools->nelts, sizeof(pd_tool_t), reach_by_tool_name);
-    for (i = 0; i < made->tools->nelts; i++) {
-        pd_tool_t *tool = &APR_ARRAY_IDX(made->tools, i, pd_tool_t);
-
-        apr_hash_set(made->by_name, tool->name, APR_HASH_KEY_STRING, tool);
-    }
+    made->pool = pool;
+    pd_snapshot_index(made);
 }
 
 static int reach_by_label(const void *a, const void *b)
@@ -153,6 +149,7 @@ static void reach_add_connection(reach_world_t *world, const json_t *doc)
     const char *state = mcp_json_str(doc, "state");
     pd_connection_t *made = apr_pcalloc(world->pool, sizeof(*made));
     apr_array_header_t *beside = ground->shared;
+    apr_array_header_t *alike;
 
     made->connector =
         apr_hash_get(ground->connectors, mcp_json_str(doc, "connector"), APR_HASH_KEY_STRING);
@@ -167,7 +164,13 @@ static void reach_add_connection(reach_world_t *world, const json_t *doc)
     made->is_toolbox_only = mcp_json_bool(doc, "toolbox_only");
     reach_make_tools(world->pool, made);
     apr_hash_set(ground->connections, made->id, APR_HASH_KEY_STRING, made);
-    apr_hash_set(ground->any_label, made->label, APR_HASH_KEY_STRING, made);
+    alike = apr_hash_get(ground->any_label, made->label, APR_HASH_KEY_STRING);
+    if (alike == NULL) {
+        alike = apr_array_make(world->pool, 4, sizeof(pd_connection_t *));
+        apr_hash_set(ground->any_label, made->label, APR_HASH_KEY_STRING, alike);
+    }
+    APR_ARRAY_PUSH(alike, pd_connection_t *) = made;
+    reach_sort(alike);
     if (owner == NULL) {
         apr_hash_set(ground->by_label, made->label, APR_HASH_KEY_STRING, made);
     } else {

@@ -443,6 +443,7 @@ static char slow_verdict_char(const slow_t *slow, const json_t *connection, cons
     const char *connector_id = text_of(connector, "id");
     const char *operation_id = text_of(operation, "id");
     int is_had = 0;
+    int is_narrowed = 0;
     int is_blocked = is_text(operation, "classification", "forbidden");
     int needed = 4;
     size_t i;
@@ -463,11 +464,17 @@ static char slow_verdict_char(const slow_t *slow, const json_t *connection, cons
         is_blocked |= slow_is_blocked(slow, connector_id, operation_id, named->name);
         if (named->entry != NULL || (slow_is_mine(slow, connection) &&
                                      !json_is_true(json_object_get(connection, "toolbox_only")))) {
-            is_had |= slow_judge(slow, connector, operation, named->name) == PD_REACH_OK;
+            int is_ok = slow_judge(slow, connector, operation, named->name) == PD_REACH_OK;
+
+            if (named->entry != NULL && json_object_size(json_object_get(named->entry, "frozen")) > 0) {
+                is_narrowed |= is_ok;
+            } else {
+                is_had |= is_ok;
+            }
         }
     }
     if (!is_had) {
-        return is_blocked ? 'b' : 'd';
+        return is_blocked && !is_narrowed ? 'b' : 'd';
     }
     return rung >= needed ? 'a' : 'd';
 }

@@ -99,7 +99,7 @@ static apr_status_t invoke(world_t *world, const char *op, json_t *args, int64_t
     apr_status_t status;
 
     memset(err, 0, sizeof(*err));
-    status = mcp_ask_invoke(world->ask, &world->who, op, args, "0af7651916cd43dd8448eb211c80319c",
+    status = mcp_ask_invoke(world->ask, &world->who, op, args, "direct", "0af7651916cd43dd8448eb211c80319c",
                             budget_ms, world->pool, ret, ret_audit, err);
     json_decref(args);
     return status;

@@ -16,11 +16,11 @@
 
 static apr_pool_t *pool;
 
-static const mcp_era_t modern = {1, 0, MCP_REV_2026_07_28, NULL, NULL, "", "", NULL};
-static const mcp_era_t legacy_11 = {0, 0, MCP_REV_2025_11_25, NULL, NULL, "", "", NULL};
-static const mcp_era_t legacy_06 = {0, 0, MCP_REV_2025_06_18, NULL, NULL, "", "", NULL};
-static const mcp_era_t legacy_03 = {0, 0, MCP_REV_2025_03_26, NULL, NULL, "", "", NULL};
-static const mcp_era_t legacy_unknown = {0, 0, MCP_REV_NONE, NULL, NULL, "", "", NULL};
+static const mcp_era_t modern = {1, 0, MCP_REV_2026_07_28, NULL, NULL, "", "", NULL, 0};
+static const mcp_era_t legacy_11 = {0, 0, MCP_REV_2025_11_25, NULL, NULL, "", "", NULL, 0};
+static const mcp_era_t legacy_06 = {0, 0, MCP_REV_2025_06_18, NULL, NULL, "", "", NULL, 0};
+static const mcp_era_t legacy_03 = {0, 0, MCP_REV_2025_03_26, NULL, NULL, "", "", NULL, 0};
+static const mcp_era_t legacy_unknown = {0, 0, MCP_REV_NONE, NULL, NULL, "", "", NULL, 0};
 
 static int set_up(void **state)
 {

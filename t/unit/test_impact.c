@@ -444,6 +444,7 @@ static json_t *ask_as(const char *const *permissions, const char *name, json_t *
 static void emails_and_tools_of_others_are_for_who_may_read_them(void **state)
 {
     static const char *const blind[] = {"connector:write", "role:write", NULL};
+    static const char *const half[] = {"connector:write", "member:read", NULL};
     static const char *const seeing[] = {"connection:read_all", "connector:write", "member:read",
                                          NULL};
     json_t *result;
@@ -462,8 +463,12 @@ static void emails_and_tools_of_others_are_for_who_may_read_them(void **state)
                        "/a", "description", "Lists.", "dry_run", 1);
     result = ask_as(blind, "connectors__update", json_deep_copy(update));
     assert_non_null(result);
+    assert_true(mcp_json_bool(json_object_get(result, "impact"), "only_you"));
+    assert_int_equal(mcp_json_int(json_object_get(result, "impact"), "members", -1), 0);
+    json_decref(result);
+    result = ask_as(half, "connectors__update", json_deep_copy(update));
+    assert_null(json_object_get(json_object_get(result, "impact"), "only_you"));
     group = json_array_get(json_object_get(json_object_get(result, "impact"), "groups"), 0);
-    assert_null(json_object_get(group, "members"));
     assert_int_equal(mcp_json_int(group, "member_count", -1), 1);
     assert_int_equal(json_array_size(json_object_get(group, "loses")), 0);
     assert_int_equal(mcp_json_int(group, "lose_count", -1), 1);
@@ -601,7 +606,7 @@ static pd_status_t late_unit(pd_tx_t *tx, void *baton)
     pd_impact_t *impact = NULL;
 
     (void)baton;
-    return pd_impact_begin(tx, world.core.policy->snapshot, pd_boot_now(), pd_tx_pool(tx), &impact);
+    return pd_impact_begin(tx, world.core.policy->snapshot, NULL, pd_boot_now(), pd_tx_pool(tx), &impact);
 }
 
 static void past_the_deadline_nothing_is_compared(void **state)

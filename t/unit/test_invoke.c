@@ -533,12 +533,65 @@ static void the_link_never_speaks_for_the_admin_door(void **state)
     assert_int_equal(world.seq, before);
 }
 
+/* --- dry runs -------------------------------------------------------------------- */
+
+typedef struct begun {
+    mcp_code_t code;
+    int is_done;
+} begun_t;
+
+static void on_begun(const pd_op_call_t *call, const char *audit_id, void *baton)
+{
+    begun_t *begun = baton;
+
+    (void)audit_id;
+    begun->code = call->fault.code;
+    begun->is_done = 1;
+}
+
+static void begin_role(const char *name, int is_dry, begun_t *ret)
+{
+    json_t *args = json_pack("{s:s, s:[], s:b}", "name", name, "permissions", "dry_run", is_dry);
+
+    assert_int_equal(pd_invoke(&world.core, pd_ops_find("roles__create"), world_root(), args, NULL,
+                               pd_boot_in(30000), world.scratch, on_begun, ret),
+                     PD_OK);
+    world_wait(&ret->is_done);
+    json_decref(args);
+}
+
+static void one_dry_run_is_made_at_a_time(void **state)
+{
+    json_t *args = json_pack("{s:s, s:[], s:b}", "name", "Dry", "permissions", "dry_run", 1);
+    begun_t first = {MCP_CODE_NONE, 0};
+    begun_t second = {MCP_CODE_NONE, 0};
+    begun_t real = {MCP_CODE_NONE, 0};
+    begun_t third = {MCP_CODE_INTERNAL, 0};
+
+    (void)state;
+    assert_int_equal(pd_invoke(&world.core, pd_ops_find("roles__create"), world_root(), args, NULL,
+                               pd_boot_in(30000), world.scratch, on_begun, &first),
+                     PD_OK);
+    assert_false(first.is_done);
+    begin_role("Dry", 1, &second);
+    assert_int_equal(second.code, MCP_CODE_OVERLOADED);
+    begin_role("Wet", 0, &real); /* a change waits its turn as ever */
+    assert_int_equal(real.code, MCP_CODE_NONE);
+    world_wait(&first.is_done);
+    assert_int_equal(first.code, MCP_CODE_NONE);
+    begin_role("Dry", 1, &third);
+    assert_int_equal(third.code, MCP_CODE_NONE);
+    json_decref(args);
+    world_done(world_root(), "roles__delete", json_pack("{s:s}", "role", "Wet"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_asks_its_permission_first_and_leaves_one_denied_row),
         cmocka_unit_test(every_operation_with_its_permission_gets_as_far_as_its_schema),
         cmocka_unit_test(the_mcp_door_asks_tool_execute_before_everything),
+        cmocka_unit_test(one_dry_run_is_made_at_a_time),
         cmocka_unit_test(secrets_never_pass_the_mcp_door),
         cmocka_unit_test(the_class_needs_its_rung_at_mcp_and_rest_alone),
         cmocka_unit_test(arguments_above_the_limit_are_refused),

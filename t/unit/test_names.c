@@ -193,6 +193,35 @@ static void codes_go_to_text_and_back(void **state)
     assert_int_equal(mcp_code_from_text(NULL), MCP_CODE_NONE);
 }
 
+static void names_that_lead_to_one_field_are_the_same(void **state)
+{
+    static const struct {
+        const char *one, *other;
+        int is_same;
+    } rows[] = {{"a", "a", 1},        {"a", "A", 1},         {"a", "a[]", 1},     {"a", "a[b][c]", 1},
+                {"a[x]", "a[y]", 1},  {"a", " a\t", 1},      {"a", "[a]", 1},     {"a", "a]", 1},
+                {"a", " [ a ]", 1},   {"a.b", "a_b", 1},     {"a b", "A_B", 1},   {"a_b", "a[b", 1},
+                {"a", "b", 0},        {"a", "aa", 0},        {"a", "b[a]", 0},    {"a-b", "a_b", 0},
+                {"", "", 0},          {"[]", "[]", 1},       {"", "[", 0},        {"a", "", 0},
+                {"a", "[]a", 1},      {"\x7f" "a", "a", 1},  {"a[", "a", 1},      {"a.b", "a", 0}};
+    char field[32];
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (mcp_name_is_same_field(rows[i].one, rows[i].other) != rows[i].is_same) {
+            fail_msg("%s and %s", rows[i].one, rows[i].other);
+        }
+        assert_int_equal(mcp_name_is_same_field(rows[i].other, rows[i].one), rows[i].is_same);
+    }
+    assert_int_equal(mcp_name_field(" [Ab.c d][e]", 0, field), 6);
+    assert_string_equal(field, "ab_c_d");
+    assert_int_equal(mcp_name_field("A[b]", 1, field), 4);
+    assert_string_equal(field, "a_b_");
+    assert_int_equal(mcp_name_field("[]", 0, field), 0);
+    assert_string_equal(field, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +233,7 @@ int main(void)
         cmocka_unit_test(nobody_can_name_an_operation_like_anothers_hashed_name),
         cmocka_unit_test(names_are_stable_over_releases),
         cmocka_unit_test(argument_names_keep_dots_and_are_hashed_where_changed),
+        cmocka_unit_test(names_that_lead_to_one_field_are_the_same),
         cmocka_unit_test(scopes_are_a_ladder_with_tools_beside_it),
         cmocka_unit_test(no_scope_reaches_what_is_forbidden),
         cmocka_unit_test(methods_have_the_classification_of_the_decisions),

@@ -445,6 +445,22 @@ static void an_allow_by_name_is_exported_by_operation(void **state)
     check_identity(1);
 }
 
+/* As a store of before can be: operations delete no connector that rules or entries name. */
+static pd_status_t lose_shop(pd_tx_t *tx, void *baton)
+{
+    pd_object_t *shop = NULL;
+    pd_status_t status = pd_tx_find(tx, "connector", "slug:shop", &shop);
+
+    (void)baton;
+    if (status == PD_OK) {
+        const char *id = apr_pstrdup(world.scratch, shop->id);
+
+        status = pd_tx_delete(tx, "connector", id, 0);
+        status = status == PD_OK ? pd_tx_delete(tx, "connector_summary", id, 0) : status;
+    }
+    return status;
+}
+
 static void what_is_gone_stands_by_id_and_is_not_taken_for_its_namesake(void **state)
 {
     static const char meant[] =
@@ -457,7 +473,9 @@ static void what_is_gone_stands_by_id_and_is_not_taken_for_its_namesake(void **s
     make_whole();
     world_done("toolboxes__delete", json_pack("{s:s}", "toolbox", "kit"));
     world_done("connections__delete", json_pack("{s:s}", "connection", "shop-eu"));
-    world_done("connectors__delete", json_pack("{s:s}", "connector", "shop"));
+    assert_null(world_try("connectors__delete", json_pack("{s:s}", "connector", "shop")));
+    assert_int_equal(world.code, MCP_CODE_CONFLICT);
+    assert_int_equal(world_unit(PD_LANE_WRITE, lose_shop, NULL), PD_OK);
     counts(apply_text("{\"version\":1,\"connectors\":[" SHOP "]}", 0), 1, 0, 0, 0);
     document = export_all();
     text = json_dumps(json_object_get(document, "restrictions"), JSON_COMPACT);
@@ -624,23 +642,100 @@ static json_t *ask_as(const char *const *permissions, const char *name, json_t *
     return made.result;
 }
 
-static void an_export_of_toolboxes_takes_who_may_write_them(void **state)
+static void an_export_opens_no_more_than_reading_its_parts_does(void **state)
 {
-    static const char *const reader[] = {"policy:read", NULL};
-    static const char *const writer[] = {"policy:read", "toolbox:write", NULL};
-    json_t *document;
+    static const struct {
+        const char *section;
+        const char *permission;
+        int names_members; /* in WHOLE */
+    } cases[] = {{"roles", "role:read", 0},
+                 {"connectors", "connector:read", 0},
+                 {"connections", "connection:read_all", 0},
+                 {"connections", "connection:admin", 0},
+                 {"settings", "setting:read", 0},
+                 {"recipes", "recipe:write", 0},
+                 {"toolboxes", "toolbox:write", 1},
+                 {"restrictions", "restriction:read", 1}};
+    static const char *const lacking[] = {"connection:read", "policy:read", "recipe:read",
+                                          "toolbox:read", "toolbox:read_all", NULL};
+    size_t i;
 
     (void)state;
     make_whole();
-    assert_null(ask_as(reader, "policy__export", json_object()));
-    assert_int_equal(world.code, MCP_CODE_PERMISSION_DENIED);
-    assert_non_null(strstr(world.message, "toolbox:write"));
-    document = ask_as(reader, "policy__export", parse("{\"sections\":[\"roles\",\"restrictions\"]}"));
-    assert_non_null(document);
-    json_decref(document);
-    document = ask_as(writer, "policy__export", json_object());
-    assert_non_null(document);
-    json_decref(document);
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *first = strcmp(cases[i].permission, "policy:read") < 0 ? cases[i].permission
+                                                                           : "policy:read";
+        const char *last = first == cases[i].permission ? "policy:read" : cases[i].permission;
+        const char *nameless[] = {first, last, NULL};
+        const char *naming[4] = {NULL};
+        json_t *args = json_pack("{s:[s]}", "sections", cases[i].section);
+        json_t *document;
+        size_t k = 0;
+
+        if (strcmp(first, "member:read") < 0) {
+            naming[k++] = first;
+        }
+        naming[k++] = "member:read";
+        if (strcmp(first, "member:read") > 0) {
+            naming[k++] = first;
+        }
+        naming[k] = last;
+        assert_null(ask_as(lacking, "policy__export", json_incref(args)));
+        assert_int_equal(world.code, MCP_CODE_PERMISSION_DENIED);
+        assert_non_null(strstr(world.message, cases[i].section));
+        assert_non_null(strstr(world.message,
+                               strcmp(cases[i].permission, "connection:admin") != 0
+                                   ? cases[i].permission
+                                   : "connection:read_all"));
+        document = ask_as(nameless, "policy__export", json_incref(args));
+        assert_int_equal(document == NULL, cases[i].names_members);
+        if (cases[i].names_members) {
+            assert_int_equal(world.code, MCP_CODE_PERMISSION_DENIED);
+            assert_non_null(strstr(world.message, "member:read"));
+        }
+        json_decref(document);
+        document = ask_as(naming, "policy__export", args);
+        assert_non_null(document);
+        json_decref(document);
+        assert_null(ask_as(naming, "policy__export", json_object()));
+        assert_int_equal(world.code, MCP_CODE_PERMISSION_DENIED);
+    }
+}
+
+static void the_record_of_an_apply_names_what_it_changed(void **state)
+{
+    json_t *roles = json_array();
+    const char *detail;
+    const char *last;
+    int i;
+
+    (void)state;
+    make_whole();
+    detail = world_last_row().detail;
+    assert_true(strncmp(detail, "created=9 updated=0 deleted=0: created role=rol_", 48) == 0);
+    assert_non_null(strstr(detail, ", created connector=con_"));
+    assert_non_null(strstr(detail, ", created connection=cxn_"));
+    assert_non_null(strstr(detail, ", created key=collapse.mode client"));
+    assert_non_null(strstr(detail, ", created restriction=rst_"));
+    json_decref(apply_text("{\"version\":1,\"restrictions\":[]}", 1));
+    detail = world_last_row().detail;
+    assert_non_null(strstr(detail, "deleted=2: deleted restriction=rst_"));
+    for (i = 0; i < 700; i++) {
+        json_array_append_new(roles, json_pack("{s:o,s:[]}", "name", json_sprintf("R%d", i),
+                                               "permissions"));
+    }
+    json_decref(apply(json_pack("{s:i,s:o}", "version", 1, "roles", roles), 0));
+    detail = world_last_row().detail;
+    assert_true(strlen(detail) <= 16384);
+    assert_true(strlen(detail) > 15000);
+    last = strstr(detail, ", and ");
+    assert_non_null(last);
+    i = (int)strtol(last + 6, NULL, 10);
+    assert_true(i > 0 && i < 700);
+    for (; (detail = strstr(detail, "created role=")) != NULL; detail++) {
+        i++;
+    }
+    assert_int_equal(i, 700);
 }
 
 static void each_section_takes_the_permission_of_its_operations(void **state)
@@ -723,7 +818,8 @@ int main(void)
         TEST(a_role_that_members_hold_is_not_pruned),
         TEST(a_dry_run_shows_plan_and_impact_and_changes_nothing),
         TEST(what_was_looked_at_is_what_is_applied),
-        TEST(an_export_of_toolboxes_takes_who_may_write_them),
+        TEST(an_export_opens_no_more_than_reading_its_parts_does),
+        TEST(the_record_of_an_apply_names_what_it_changed),
         TEST(each_section_takes_the_permission_of_its_operations),
         TEST(nobody_gives_by_a_document_what_he_does_not_hold),
     };

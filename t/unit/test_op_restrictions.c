@@ -619,6 +619,34 @@ static void the_rule_that_decides_is_named(void **state)
     json_decref(explained);
 }
 
+static void the_rules_that_govern_are_listed(void **state)
+{
+    const char *named = create("{\"effect\":\"allow\",\"target\":{\"role\":\"Member\"},\"name\":\"only-shop\","
+                               "\"items\":[{\"connector\":\"shop\"}]}");
+    const char *own;
+    json_t *explained = explain("\"tool\":\"support__list\"");
+    const json_t *rule = shop_at(explained, "rules", 0);
+
+    (void)state;
+    assert_int_equal(shop_size(explained, "rules"), 1);
+    assert_string_equal(shop_str(rule, "restriction"), named);
+    assert_string_equal(shop_str(rule, "name"), "only-shop");
+    assert_string_equal(shop_str(rule, "effect"), "allow");
+    assert_string_equal(shop_str(rule, "role"), "Member");
+    assert_null(json_object_get(rule, "item"));
+    json_decref(explained);
+    explained = explain("\"tool\":\"acc__get\"");
+    assert_string_equal(shop_str(json_object_get(explained, "decided_by"), "name"), "only-shop");
+    json_decref(explained);
+    /* those that a member's own replace are not among them */
+    own = create("{\"effect\":\"block\",\"target\":{\"member\":\"ada@example.com\"},\"items\":[]}");
+    explained = explain("\"tool\":\"acc__get\"");
+    assert_int_equal(shop_size(explained, "rules"), 1);
+    assert_string_equal(shop_str(shop_at(explained, "rules", 0), "restriction"), own);
+    assert_null(json_object_get(shop_at(explained, "rules", 0), "name"));
+    json_decref(explained);
+}
+
 static void values_that_lead_to_a_withheld_operation_are_told(void **state)
 {
     json_t *explained;
@@ -758,6 +786,7 @@ int main(void)
         TEST(a_removed_member_leaves_no_rule_and_no_assignment),
         TEST(without_rules_everything_is_ok),
         TEST(the_rule_that_decides_is_named),
+        TEST(the_rules_that_govern_are_listed),
         TEST(values_that_lead_to_a_withheld_operation_are_told),
         TEST(all_paths_to_an_operation_are_shown),
         TEST(what_nobody_has_is_unknown),

@@ -463,6 +463,9 @@ static void a_list_is_filtered_and_has_no_entries(void **state)
     assert_int_equal(list_size(world_root(), "{\"member\":\"bob@example.com\"}"), 1);
     assert_int_equal(list_size(world_root(), "{\"query\":\"AWAY\"}"), 1);
     assert_int_equal(list_size(world_root(), "{\"query\":\"box\"}"), 1);
+    assert_int_equal(list_size(world_root(), "{\"connector\":\"shop\"}"), 1);
+    assert_int_equal(list_size(world_root(), "{\"connector\":\"sho\"}"), 0);
+    assert_int_equal(list_size(world_root(), "{\"connector\":\"shop\",\"query\":\"far\"}"), 0);
     list = shop_do("toolboxes__list", "{\"query\":\"box\"}");
     assert_null(json_object_get(shop_at(list, "items", 0), "entries"));
     assert_int_equal(mcp_json_int(shop_at(list, "items", 0), "tools", 0), 1);

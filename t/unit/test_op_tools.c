@@ -111,6 +111,23 @@ static void a_list_is_filtered_and_paged(void **state)
                      MCP_CODE_INVALID_REQUEST);
 }
 
+static void a_list_is_of_what_the_grant_can_call(void **state)
+{
+    const pd_actor_t *reader = member_with("bob", "Member", "mcp:read", MCP_SURFACE_MCP);
+
+    (void)state;
+    create_store();
+    link_store("ours", NULL);
+    assert_string_equal(listed(reader, json_object()), "ours__list");
+    assert_string_equal(listed(reader, json_pack("{s:s}", "query", "add")), "");
+    assert_string_equal(listed(reader, json_pack("{s:s}", "member", "bob@example.com")), "ours__list");
+    assert_string_equal(listed(world_root(), json_pack("{s:s}", "member", "bob@example.com")),
+                        "ours__add ours__list");
+    world_done(world_root(), "settings__set",
+               json_pack("{s:s,s:b}", "key", "advertise.step_up", "value", 1));
+    assert_string_equal(listed(reader, json_object()), "ours__add ours__list");
+}
+
 static void anothers_list_takes_member_read_and_does_not_tell_who_exists(void **state)
 {
     static const char *const operations[] = {"tools__list", "footprint__get"};
@@ -313,6 +330,7 @@ static void who_runs_nothing_lists_nothing(void **state)
     assert_int_equal(mcp_json_int(result, "tools", -1), 0);
     assert_int_equal(characters(json_object_get(result, "control"), "definitions"), 0);
     json_decref(result);
+    assert_string_equal(listed(world_root(), json_pack("{s:s}", "member", "gus@example.com")), "");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -322,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_list_holds_what_the_member_can_have),
         TEST(a_list_is_filtered_and_paged),
+        TEST(a_list_is_of_what_the_grant_can_call),
         TEST(anothers_list_takes_member_read_and_does_not_tell_who_exists),
         TEST(a_definition_is_the_one_that_is_advertised),
         TEST(what_the_actor_can_not_have_is_unknown_whatever_the_reason),

@@ -248,6 +248,65 @@ static void a_definition_that_is_not_the_actors_is_not_found(void **state)
     }
 }
 
+/* Looks for words that a model need not read anywhere in a schema, down to a depth that no schema of ours has. */
+static void must_be_terse(const char *tool, json_t *schema, int depth)
+{
+    static const char *const words[] = {"maxLength", "minLength", "uniqueItems", "maxItems",
+                                        "readOnly"};
+    const char *name;
+    json_t *value;
+    size_t i;
+
+    assert_true(depth > 0);
+    for (i = 0; i < COUNT(words); i++) {
+        if (json_object_get(schema, words[i]) != NULL) {
+            fail_msg("%s says %s", tool, words[i]);
+        }
+    }
+    assert_false(json_is_false(json_object_get(schema, "additionalProperties")));
+    json_object_foreach(json_object_get(schema, "properties"), name, value)
+    {
+        assert_false(mcp_json_bool(value, "readOnly"));
+        must_be_terse(tool, value, depth - 1);
+    }
+    value = json_object_get(schema, "items");
+    if (value != NULL) {
+        must_be_terse(tool, value, depth - 1);
+    }
+}
+
+static void schemas_say_what_a_model_needs_and_no_more(void **state)
+{
+    json_t *parsed = chunk();
+    const json_t *tool;
+    const json_t *items;
+    json_t *limit;
+    size_t i;
+
+    (void)state;
+    json_array_foreach(json_object_get(parsed, "tools"), i, tool)
+    {
+        const json_t *def = json_object_get(tool, "def");
+
+        must_be_terse(mcp_json_str(tool, "name"), json_object_get(def, "inputSchema"), 12);
+        assert_null(json_object_get(def, "title"));
+    }
+    /* a page's size and cursor explain themselves; choices, names and what is required stay */
+    limit = json_object_get(json_object_get(json_object_get(json_object_get(tool_named(parsed, "members__list"), "def"),
+                                                            "inputSchema"), "properties"), "limit");
+    assert_int_equal(json_object_size(limit), 1);
+    items = json_object_get(json_object_get(tool_named(parsed, "restrictions__create"), "def"), "inputSchema");
+    assert_int_equal(json_array_size(json_object_get(items, "required")), 3);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(json_object_get(items, "properties"), "effect"),
+                                                     "enum")), 2);
+    items = json_object_get(json_object_get(json_object_get(items, "properties"), "items"), "items");
+    assert_non_null(json_object_get(json_object_get(items, "properties"), "operation"));
+    assert_null(json_object_get(json_object_get(items, "properties"), "slug"));
+    /* what is validated still has all of it */
+    assert_non_null(strstr(pd_ops_find("restrictions__create")->schema, "maxItems"));
+    json_decref(parsed);
+}
+
 /* A model reads this on every turn. */
 static void what_a_member_lists_is_small(void **state)
 {
@@ -274,7 +333,7 @@ static void what_a_member_lists_is_small(void **state)
     print_message("# the chunk: %d tools, %lu bytes; a Member's: %d tools, %lu bytes\n",
                   pd_control_count(), (unsigned long)whole, selected, (unsigned long)bytes);
     assert_in_range(selected, 10, 24);
-    assert_in_range(bytes, 1, 14000);
+    assert_in_range(bytes, 1, 7800);
     json_decref(parsed);
 }
 
@@ -291,6 +350,7 @@ int main(void)
         TEST(permission_and_scope_select_together),
         TEST(nobody_without_tool_execute_has_any),
         TEST(a_definition_that_is_not_the_actors_is_not_found),
+        TEST(schemas_say_what_a_model_needs_and_no_more),
         TEST(what_a_member_lists_is_small)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,46 @@ static void values_that_can_not_be_laid_over_are_not_named_either(void **state)
     assert_null(strstr(err.message, "s3cret"));
 }
 
+static void no_key_beside_a_frozen_one_can_pass_for_it(void **state)
+{
+    static const char open[] = "{\"properties\":{\"q\":{\"type\":\"object\",\"properties\":{\"tenant_\":{}}},\"t\":{}}}";
+    static const struct {
+        const char *frozen, *arguments;
+        int is_fine;
+    } cases[] = {{"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"other\":1}}", 1},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"tenant\":1}}", 1}, /* dropped */
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"tenant[]\":1}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"Tenant\":1}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"tenant \":1}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"tenant][a\":1}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"][tenant\":1}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"a\":{\"tenant[]\":1}}}", 1},
+                 {"{\"/q/tenant.\":\"s3cret\"}", "{\"q\":{\"tenant_\":1}}", 1}, /* declared */
+                 {"{\"/q/user/id\":\"s3cret\"}", "{\"q\":{\"user\":{\"name\":1}}}", 1},
+                 {"{\"/q/user/id\":\"s3cret\"}", "{\"q\":{\"user\":{\"id[x\":1}}}", 0},
+                 {"{\"/q/user/id\":\"s3cret\"}", "{\"q\":{\"user[id]\":1}}", 0},
+                 {"{\"/q/a~1b/c~0d\":\"s3cret\"}", "{\"q\":{\"a/b\":{\"C~D\":1}}}", 0},
+                 {"{\"t\":\"s3cret\"}", "{\"T\":1}", 1}}; /* no argument of the operation: never sent */
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < COUNT(cases); i++) {
+        entry_t entry = {open, open, NULL, cases[i].frozen, NULL};
+        json_t *got = NULL;
+        mcp_err_t err;
+        apr_status_t status;
+
+        memset(&err, 0, sizeof(err));
+        status = mcp_prepare_args(prepared(&entry), json(cases[i].arguments), pool, &got, &err);
+        if ((status == APR_SUCCESS) != cases[i].is_fine) {
+            fail_msg("%s %s", cases[i].frozen, cases[i].arguments);
+        }
+        if (!cases[i].is_fine) {
+            expect_silent(&err);
+        }
+    }
+}
+
 static void a_request_that_can_not_be_built_blames_in_the_callers_words(void **state)
 {
     static const struct {
@@ -305,6 +345,9 @@ static void a_request_that_can_not_be_built_blames_in_the_callers_words(void **s
          "The argument \"arg_connection\" is required."},
         {NULL, LINK_NAMES, "The argument \"x\" is required.", "The argument \"x\" is required."},
         {"{\"connection\":1}", LINK_NAMES, "The argument \"connection\" is required.", NO_FIT},
+        {"{\"tenant\":1}", NULL, "The argument \"x\" has a key that another parameter uses.", NO_FIT},
+        {NULL, NULL, "The argument \"x\" has a key that another parameter uses.",
+         "The argument \"x\" has a key that another parameter uses."},
         {"{\"tenant\":1}", LINK_NAMES, "The request's URL would be too long.",
          "The request's URL would be too long."}};
     size_t i;
@@ -355,6 +398,7 @@ int main(void)
         cmocka_unit_test(a_name_that_the_gateway_took_reaches_no_frozen_argument),
         cmocka_unit_test(what_does_not_fit_with_fixed_values_names_none_of_them),
         cmocka_unit_test(values_that_can_not_be_laid_over_are_not_named_either),
+        cmocka_unit_test(no_key_beside_a_frozen_one_can_pass_for_it),
         cmocka_unit_test(a_request_that_can_not_be_built_blames_in_the_callers_words),
         cmocka_unit_test(stored_values_that_are_not_sound_run_nothing)};
 

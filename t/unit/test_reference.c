@@ -81,7 +81,14 @@ static void put_type(FILE *to, const json_t *schema)
             (void)fprintf(to, "%s%s", i == 0 ? "" : " or ", json_string_value(each));
         }
     } else if (name != NULL && strcmp(name, "array") == 0) {
-        (void)fprintf(to, "array of %ss", mcp_json_str(json_object_get(schema, "items"), "type"));
+        const json_t *items = json_object_get(schema, "items");
+
+        if (json_object_get(items, "enum") != NULL) {
+            (void)fputs("array of ", to);
+            put_words(to, json_object_get(items, "enum"));
+        } else {
+            (void)fprintf(to, "array of %ss", mcp_json_str(items, "type"));
+        }
         put_bounds(to, schema, "minItems", "maxItems");
     } else if (name != NULL && strcmp(name, "string") == 0) {
         (void)fputs(name, to);
@@ -216,9 +223,10 @@ static void make_operations(FILE *to)
         "<!-- made of the registry in policyd/pd_ops.c by t/guards/operations.sh --write; do not edit -->\n"
         "\n"
         "Each operation is one row of one registry: a name, a JSON Schema of its arguments, a permission, a class and\n"
-        "a handler. Every door takes the same arguments and gives the same result. This version opens one door, the\n"
-        "admin socket, for `policyctl` and for whoever speaks JSON-RPC 2.0, one message a line; the REST paths are\n"
-        "fixed and not served yet.\n"
+        "a handler. There are four doors, which take the same arguments, give the same result and leave the same audit row:\n"
+        "`policyctl`; the admin socket, for whoever speaks JSON-RPC 2.0, one message a line; the REST API ([rest.md](rest.md));\n"
+        "and MCP, where `members__list` is the tool `elaichi__members__list`, listed for whoever has its permission and scope. What\n"
+        "answers a secret, or is given one, does not work over MCP.\n"
         "\n"
         "Arguments that the schema does not know are refused; the members of a connector file have a schema of their own,\n"
         "[connector-file.md](connector-file.md). An object that can be changed has a `revision`; with\n"

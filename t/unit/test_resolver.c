@@ -424,7 +424,11 @@ static pd_status_t check_browsed(const pd_found_t *found, void *baton)
             APR_ARRAY_IDX(found->connections, i, const pd_connection_t *), 3, round->world->pool);
         const pd_operation_t *first = (const pd_operation_t *)found->connector->operations->elts;
 
-        if (verdicts[found->operation - first] != 'a') {
+        int is_narrowed = found->entry != NULL && json_object_size(found->entry->frozen) > 0;
+
+        /* had with frozen values alone it is nobody else's URL, and its own is not judged by a mere 'd' */
+        if (verdicts[found->operation - first] != 'a' &&
+            !(is_narrowed && verdicts[found->operation - first] == 'd')) {
             disagree(round, found->name, "its own URL is refused", "it can be had");
         }
     }

@@ -23,7 +23,7 @@ static void every_default_is_within_its_own_rule(void **state)
         assert_true(strlen(row->description) > 20);
         json_decref(value);
     }
-    assert_int_equal(i, 11);
+    assert_int_equal(i, 12);
     assert_null(pd_settings_find("collapse.thresholds"));
     assert_null(pd_settings_find(NULL));
 }
@@ -38,6 +38,7 @@ static void defaults_are_those_of_the_contract(void **state)
                  {"collapse.budget_tokens", "0"},
                  {"collapse.budget_percent", "0"},
                  {"collapse.context_tokens", "200000"},
+                 {"connections.max_own", "50"},
                  {"endpoint.resource", "null"},
                  {"advertise.step_up", "false"},
                  {"search.closest", "0"},
@@ -256,8 +257,8 @@ static void a_list_of_settings_pages_through_table_and_store(void **state)
         json_decref(page);
         pages++;
     } while (cursor != NULL && pages < 100);
-    assert_int_equal(items, 13);
-    assert_int_equal(pages, 13);
+    assert_int_equal(items, 14);
+    assert_int_equal(pages, 14);
     assert_int_equal(world_refused(root, "settings__list", json_pack("{s:s}", "cursor", "mem_1")),
                      MCP_CODE_INVALID_REQUEST);
 }

@@ -824,6 +824,137 @@ static void the_public_vectors_of_rfc6570_hold(void **state)
     assert_true(second >= 2);
 }
 
+/* --- names that callers choose -------------------------------------------------- */
+
+#define X "{'arg':'x','name':'x','in':'query'}"
+#define DEEP(arg) "{'arg':'" arg "','name':'" arg "','in':'query','style':'deepObject'}"
+#define TENANT "{'arg':'tenant','name':'tenant','in':'query'}"
+#define COOKIES                                                                                    \
+    "{'arg':'x','name':'x','in':'cookie'},{'arg':'tenant','name':'tenant','in':'cookie'}"
+#define OPEN_X "{'properties':{'x':{'type':'object'}}}"
+
+typedef struct name_case {
+    const char *parameters; /* or a body, where it begins so */
+    const char *schema;
+    const char *args;
+    const char *auth;
+    int is_fine;
+} name_case_t;
+
+#define BODY_OF(type) "'body':{'content_type':'" type "','arg':'body'}"
+#define BODY "'body'"
+#define FLAT_BODY                                                                                  \
+    "'body':{'content_type':'" FORM "','flatten':true,'fields':[{'arg':'a','name':'a'},"           \
+    "{'arg':'b','name':'a[k]'}]}"
+
+static const name_case_t names[] = {
+    /* beside a declared parameter */
+    {X "," TENANT, OPEN_X, "{'x':{'other':1},'tenant':'t'}", NONE, 1},
+    {X "," TENANT, OPEN_X, "{'x':{'tenant':1},'tenant':'t'}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'Tenant':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'tenant[]':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'tenant[0]':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'TENANT[a][b]':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{' tenant ':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'[tenant]':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'tenant]':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'tenant[':1}}", NONE, 0},
+    {X "," TENANT, OPEN_X, "{'x':{'tenants':1,'enant':2,'a[tenant]':3,'ten[ant]':4}}", NONE, 1},
+    {X "," TENANT, OPEN_X, "{'x':{'tenant[]':null}}", NONE, 1},
+    {X "," TENANT, "{'properties':{'x':{'properties':{'tenant[]':{}}}}}", "{'x':{'tenant[]':1}}",
+     NONE, 1},
+    {X "," TENANT, "{'properties':{'x':{'$ref':'#/$defs/X'}},'$defs':{'X':{'properties':{"
+                   "'tenant[]':{}}}}}",
+     "{'x':{'tenant[]':1}}", NONE, 1},
+    {X "," TENANT, "{'properties':{'x':{'properties':{'tenant[]':{}}}}}", "{'x':{'Tenant[]':1}}",
+     NONE, 0},
+    {X "," TENANT, "{'properties':{'x':{'properties':{'tenant':{}}}}}", "{'x':{'tenant':1}}", NONE,
+     0},
+    {X ",{'arg':'e','name':'expand[]','in':'query'}", OPEN_X, "{'x':{'a':1},'e':['b']}", NONE, 1},
+    {X ",{'arg':'e','name':'expand[]','in':'query'}", OPEN_X, "{'x':{'expand':1}}", NONE, 0},
+    {X ",{'arg':'e','name':'a.b','in':'query'}", OPEN_X, "{'x':{'a_b':1}}", NONE, 0},
+    {X ",{'arg':'e','name':'a_b','in':'query'}", OPEN_X, "{'x':{'a b':1}}", NONE, 0},
+    {X ",{'arg':'e','name':'a_b','in':'query'}", OPEN_X, "{'x':{'a[b':1}}", NONE, 0},
+    {X ",{'name':'v','in':'query','fixed':'2'}", OPEN_X, "{'x':{'v[]':3}}", NONE, 0},
+    /* beside a deepObject */
+    {X "," DEEP("filter"), OPEN_X, "{'x':{'filter[tenant]':1},'filter':{'tenant':2}}", NONE, 0},
+    {X "," DEEP("filter"), OPEN_X, "{'x':{'filter':1},'filter':{'tenant':2}}", NONE, 0},
+    {DEEP("filter") ",{'arg':'e','name':'filter[tenant]','in':'query'}", "{}",
+     "{'filter':{'tenant':1},'e':2}", NONE, 0},
+    {DEEP("filter") ",{'arg':'e','name':'filter[tenant]','in':'query'}", "{}",
+     "{'filter':{'tenant][x':1},'e':2}", NONE, 0},
+    {DEEP("filter") ",{'arg':'e','name':'filter[tenant]','in':'query'}", "{}",
+     "{'filter':{'other':1},'e':2}", NONE, 1},
+    /* beside another object */
+    {X ",{'arg':'y','name':'y','in':'query'}", OPEN_X, "{'x':{'a':1},'y':{'b':2}}", NONE, 1},
+    {X ",{'arg':'y','name':'y','in':'query'}", OPEN_X, "{'x':{'a':1},'y':{'a':2}}", NONE, 0},
+    {X ",{'arg':'y','name':'y','in':'query'}", "{'properties':{'y':{'properties':{'a':{}}}}}",
+     "{'x':{'a[]':1},'y':{'a':2}}", NONE, 0},
+    {X ",{'arg':'y','name':'y','in':'query'}", "{'properties':{'x':{'properties':{'a':{}}}}}",
+     "{'x':{'a':1},'y':{'a[]':2}}", NONE, 0},
+    {X, OPEN_X, "{'x':{'a[b]':1,'a[c]':2}}", NONE, 1},
+    /* the credential */
+    {X, OPEN_X, "{'x':{'api_key[]':1}}", KEY, 0},
+    {X, OPEN_X, "{'x':{'Api.Key':1}}", KEY, 0},
+    {X, OPEN_X, "{'x':{'api':1}}", KEY, 1},
+    {DEEP("a"), "{}", "{'a':{'key':1}}", "{'type':'query','name':'a[key]','value':'t'}", 0},
+    /* cookies */
+    {COOKIES, "{}", "{'x':{'a':1}}", NONE, 1},
+    {COOKIES, "{}", "{'x':{'tenant[]':1}}", NONE, 0},
+    {COOKIES, "{}", "{'x':{'Sid[]':1}}", COOKIE, 0},
+    /* members of an object that stay one */
+    {"{'arg':'x','name':'X-A','in':'header','explode':true}", "{}", "{'x':{'a':1,'b':'2=3'}}", NONE,
+     1},
+    {"{'arg':'x','name':'X-A','in':'header','explode':true}", "{}", "{'x':{'a':'1,tenant=2'}}",
+     NONE, 0},
+    {"{'arg':'x','name':'X-A','in':'header','explode':true}", "{}", "{'x':{'a=1':2}}", NONE, 0},
+    {"{'arg':'x','name':'X-A','in':'header'}", "{}", "{'x':{'a,tenant':2}}", NONE, 0},
+    /* forms */
+    {BODY_OF(FORM), "{'properties':{'body':{'properties':{'tenant':{}}}}}",
+     "{'body':{'tenant':'t','other':1}}", NONE, 1},
+    {BODY_OF(FORM), "{'properties':{'body':{'properties':{'tenant':{}}}}}",
+     "{'body':{'tenant':'t','tenant[]':1}}", NONE, 0},
+    {BODY_OF("multipart/form-data"), "{'properties':{'body':{'properties':{'tenant':{}}}}}",
+     "{'body':{'tenant':'t','Tenant':1}}", NONE, 0},
+    {BODY_OF("application/json"), "{'properties':{'body':{'properties':{'tenant':{}}}}}",
+     "{'body':{'tenant':'t','tenant[]':1}}", NONE, 1},
+    {BODY_OF(FORM), "{'properties':{'body':{'properties':{'tenant':{},'tenant[]':{}}}}}",
+     "{'body':{'tenant':'t','tenant[]':1}}", NONE, 1},
+    {BODY_OF(FORM), "{'properties':{'body':{'properties':{'a':{},'a[k]':{}}}}}",
+     "{'body':{'a':{'k':1},'a[k]':2}}", NONE, 0},
+    {BODY_OF(FORM), "{'properties':{'body':{'properties':{'a':{},'a[k]':{}}}}}",
+     "{'body':{'a':{'j':1},'a[k]':2}}", NONE, 1},
+    {BODY_OF(FORM), "{}", "{'body':{'a[0][b]':1,'a[0][c]':2}}", NONE, 1},
+    {FLAT_BODY, "{}", "{'a':{'j':1},'b':2}", NONE, 1},
+    {FLAT_BODY, "{}", "{'a':{'k':1},'b':2}", NONE, 0},
+};
+
+static void no_key_of_a_caller_goes_out_as_anothers_name(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        const name_case_t *c = &names[i];
+        int is_body = strncmp(c->parameters, BODY, strlen(BODY)) == 0;
+        const char *operation =
+            apr_psprintf(pool, "{'method':'POST','path':'/u','schema':%s,%s%s%s}", c->schema,
+                         is_body ? "" : "'parameters':[", c->parameters, is_body ? "" : "]");
+        mcp_request_t request = {0};
+        mcp_err_t err = {0};
+        apr_status_t status = expand(operation, BASE, c->args, c->auth, &request, &err);
+
+        if (status != (c->is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED)) {
+            print_error("case %zu: %s %s\n", i, c->parameters, c->args);
+        }
+        assert_int_equal(status, c->is_fine ? APR_SUCCESS : MCP_STATUS_REFUSED);
+        if (!c->is_fine) {
+            assert_int_equal(err.code, MCP_CODE_INVALID_ARGUMENTS);
+            assert_int_equal(err.fail, MCP_FAIL_TOOL);
+            assert_true(strstr(err.message, MCP_TEMPLATE_CLASH) != NULL ||
+                        strstr(err.message, "would read as two") != NULL);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -838,6 +969,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_multipart_body_has_one_part_a_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_body_decides_the_content_type, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_reading_methods_are_sent_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_key_of_a_caller_goes_out_as_anothers_name, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_public_vectors_of_rfc6570_hold, set_up, tear_down),
     };
 

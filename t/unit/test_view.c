@@ -179,22 +179,22 @@ static void chunks_become_one_list_sorted_by_name(void **state)
     int i;
 
     assert_int_equal(view->count, 5);
-    assert_string_equal(view->joined, DEF("a__z") "," DEF("b__Y") "," DEF("b__x") "," DEF("b__y") "," DEF(
+    assert_string_equal(view->flat.joined, DEF("a__z") "," DEF("b__Y") "," DEF("b__x") "," DEF("b__y") "," DEF(
                                           "c__a") ",");
-    assert_string_equal(view->old_joined,
+    assert_string_equal(view->flat.old_joined,
                         DEF_OLD("a__z") "," DEF_OLD("b__Y") "," DEF_OLD("b__x") "," DEF_OLD(
                             "b__y") "," DEF_OLD("c__a") ",");
     for (i = 0; i < 5; i++) {
-        const char *slice = apr_pstrmemdup(world->pool, view->joined + view->offsets[i],
-                                           view->offsets[i + 1] - view->offsets[i] - 1);
+        const char *slice = apr_pstrmemdup(world->pool, view->flat.joined + view->flat.offsets[i],
+                                           view->flat.offsets[i + 1] - view->flat.offsets[i] - 1);
         json_t *tool = json_loads(slice, 0, NULL);
 
         assert_non_null(tool);
         assert_string_equal(mcp_json_str(tool, "name"), wanted[i]);
         assert_non_null(mcp_json_str(tool, "title"));
         json_decref(tool);
-        slice = apr_pstrmemdup(world->pool, view->old_joined + view->old_offsets[i],
-                               view->old_offsets[i + 1] - view->old_offsets[i] - 1);
+        slice = apr_pstrmemdup(world->pool, view->flat.old_joined + view->flat.old_offsets[i],
+                               view->flat.old_offsets[i + 1] - view->flat.old_offsets[i] - 1);
         tool = json_loads(slice, 0, NULL);
         assert_non_null(tool);
         assert_null(json_object_get(tool, "title"));
@@ -213,7 +213,7 @@ static void titles_inside_a_schema_stay(void **state)
                  NULL),
         world->pool);
 
-    assert_string_equal(view->old_joined, "{\"name\":\"a__b\",\"inputSchema\":{\"properties\":{\"title\":{"
+    assert_string_equal(view->flat.old_joined, "{\"name\":\"a__b\",\"inputSchema\":{\"properties\":{\"title\":{"
                                           "\"title\":\"In\"}}}},");
 }
 
@@ -246,7 +246,7 @@ static void an_empty_view_is_one(void **state)
         get(world, have(world, "{\"v\":1,\"control_prefix\":\"e\",\"chunks\":[]}"), world->pool);
 
     assert_int_equal(view->count, 0);
-    assert_string_equal(view->joined, "");
+    assert_string_equal(view->flat.joined, "");
 }
 
 static void a_view_larger_than_one_part_comes_whole(void **state)
@@ -266,7 +266,7 @@ static void a_view_larger_than_one_part_comes_whole(void **state)
                         NULL),
                world->pool);
     assert_int_equal(blobs_asked(world), 3); /* the chunk came in two parts */
-    assert_true(strlen(view->joined) > MCP_MAX_BLOB_PART);
+    assert_true(strlen(view->flat.joined) > MCP_MAX_BLOB_PART);
 }
 
 static void what_is_not_sound_is_no_view_and_is_not_kept(void **state)
@@ -388,7 +388,7 @@ static void a_selection_takes_the_tools_of_its_bits(void **state)
             get(world, selecting(world, many(world, "a", cases[i].count), cases[i].members), world->pool);
 
         assert_string_equal(names_of(world, view), cases[i].names);
-        assert_int_equal(strlen(view->joined), view->offsets[view->count]);
+        assert_int_equal(strlen(view->flat.joined), view->flat.offsets[view->count]);
     }
 }
 
@@ -429,7 +429,7 @@ static void views_of_different_selections_share_a_chunk(void **state)
 
         assert_int_equal(view->count, 1);
         assert_string_equal(view->tools[0].op, apr_psprintf(world->pool, "op%02d", i));
-        assert_true(strlen(view->joined) < 32); /* nothing of the rest */
+        assert_true(strlen(view->flat.joined) < 32); /* nothing of the rest */
     }
     assert_int_equal(blobs_asked(world), before + 16); /* the manifests alone */
 }
@@ -459,13 +459,13 @@ static void control_plane_tools_get_prefix_and_name_and_are_sorted_among_the_oth
     const mcp_view_tool_t *tool;
 
     assert_string_equal(names_of(world, view), "a__z elaichi__members__list elaichi__whoami__get zoo__get");
-    assert_string_equal(view->joined,
+    assert_string_equal(view->flat.joined,
                         DEF("a__z") ",{\"name\":\"elaichi__members__list\",\"title\":\"M\",\"description\":\"d\"},"
                                     "{\"name\":\"elaichi__whoami__get\"}," DEF("zoo__get") ",");
-    assert_string_equal(view->old_joined,
+    assert_string_equal(view->flat.old_joined,
                         DEF_OLD("a__z") ",{\"name\":\"elaichi__members__list\",\"description\":\"d\"},"
                                         "{\"name\":\"elaichi__whoami__get\"}," DEF_OLD("zoo__get") ",");
-    assert_non_null(strstr(view->whole, "{\"name\":\"elaichi__whoami__get\"}"));
+    assert_non_null(strstr(view->flat.whole, "{\"name\":\"elaichi__whoami__get\"}"));
     tool = mcp_view_find(view, "elaichi__members__list");
     assert_non_null(tool);
     assert_int_equal(tool->is_control, 1);
@@ -483,8 +483,8 @@ static void control_plane_tools_get_prefix_and_name_and_are_sorted_among_the_oth
     assert_string_equal(names_of(world, other), "a__members__list a__whoami__get a__z zoo__get");
     assert_string_not_equal(other->key, view->key);
     assert_ptr_equal(get(world, digest, world->pool), view);
-    assert_non_null(strstr(other->joined, "{\"name\":\"a__whoami__get\"}"));
-    assert_null(strstr(other->joined, "elaichi"));
+    assert_non_null(strstr(other->flat.joined, "{\"name\":\"a__whoami__get\"}"));
+    assert_null(strstr(other->flat.joined, "elaichi"));
 }
 
 static void a_selection_of_control_plane_tools_is_one_too(void **state)
@@ -967,7 +967,7 @@ static void *read_views(void *baton)
         if (mcp_view_get(reader->world->child.views, reader->digests[i % 4], i % 3 == 0 ? "other" : NULL, 60000, pool,
                          &view, NULL) !=
                 APR_SUCCESS ||
-            view->count != 9 || strlen(view->joined) != view->offsets[9]) {
+            view->count != 9 || strlen(view->flat.joined) != view->flat.offsets[9]) {
             reader->failed++;
         }
     }

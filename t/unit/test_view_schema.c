@@ -166,6 +166,39 @@ static const strip_case_t strips[] = {
      "{'/a/k':1}", NULL,
      "{'patternProperties':{'^a':{'properties':{'k':{}}}},'additionalProperties':{'properties':"
      "{'k':{}}},'propertyNames':{'maxLength':9}}"},
+    {"names of members: a list gets shorter",
+     "{'properties':{'a':{},'b':{}},'propertyNames':{'enum':['a','b'],'maxLength':3}}", "{'a':1}",
+     NULL, "{'properties':{'b':{}},'propertyNames':{'enum':['b'],'maxLength':3}}"},
+    {"names of members: a list that is empty then",
+     "{'properties':{'a':{}},'propertyNames':{'enum':['a'],'maxLength':3}}", "{'a':1}", NULL,
+     "{'properties':{},'propertyNames':{'maxLength':3}}"},
+    {"names of members: the only one", "{'propertyNames':{'const':'a'},'minProperties':0}",
+     "{'a':1}", NULL, "{}"},
+    {"names of members: in other words",
+     "{'propertyNames':{'anyOf':[{'enum':['a','b']},{'pattern':'^x'}]}}", "{'a':1}", NULL, "{}"},
+    {"names of members: behind a reference",
+     "{'propertyNames':{'$ref':'#/$defs/N'},'$defs':{'N':{'enum':['a','b']}}}", "{'a':1}", NULL,
+     "{}"},
+    {"names of members: endless references",
+     "{'propertyNames':{'$ref':'#/$defs/N'},'$defs':{'N':{'$ref':'#/$defs/N'}}}", "{'a':1}", NULL,
+     "{}"},
+    {"names of members: nested, and of others",
+     "{'properties':{'o':{'propertyNames':{'enum':['a','o']}}},'propertyNames':{'enum':['a','o']}}",
+     "{'/o/a':1}", NULL,
+     "{'properties':{'o':{'type':'object','propertyNames':{'enum':['o']}}},'propertyNames':{'enum':"
+     "['a','o']}}"},
+    {"a negated list of names is gone", "{'not':{'propertyNames':{'enum':['a','b']}}}", "{'a':1}",
+     NULL, "{}"},
+    {"patterns that list names",
+     "{'patternProperties':{'^a$':{'enum':['mine','yours']},'^(a|b)$':{},'^(?:a|c|d)$':{},"
+     "'^(a)$':{},'^a':{},'^[a]$':{},'^b$':{},'a$':{},'^(a|(b))$':{}}}",
+     "{'a':1}", NULL,
+     "{'patternProperties':{'^(b)$':{},'^(?:c|d)$':{},'^a':{},'^[a]$':{},'^b$':{},'a$':{},"
+     "'^(a|(b))$':{}}}"},
+    {"escapes in patterns", "{'patternProperties':{'^a\\\\.b$':{},'^a.b$':{},'^\\\\w$':{}}}",
+     "{'a.b':1,'w':1}", NULL, "{'patternProperties':{'^a.b$':{},'^\\\\w$':{}}}"},
+    {"the last pattern", "{'patternProperties':{'^a$':{}},'additionalProperties':false}",
+     "{'a':1}", NULL, "{'additionalProperties':false}"},
 
     /* applicators */
     {"allOf, anyOf",
@@ -635,6 +668,48 @@ static void a_place_is_known_if_it_is_declared_or_open(void **state)
         json_decref(schema);
     }
     assert_int_equal(mcp_view_schema_knows(NULL, "a"), 0);
+}
+
+static void declared_names_are_those_of_all_that_applies(void **state)
+{
+    static const struct {
+        const char *schema, *one, *two;
+        const char *want; /* NULL: nothing comes out */
+    } rows[] = {
+        {"{'properties':{'a':{},'b':{}}}", NULL, NULL, "{'a':null,'b':null}"},
+        {"{'properties':{'a':{'properties':{'c':{}},'additionalProperties':true}}}", "a", NULL,
+         "{'c':null}"},
+        {"{'properties':{'a':{'$ref':'#/$defs/A'}},'$defs':{'A':{'allOf':[{'properties':{'c':{}}},"
+         "{'anyOf':[{'properties':{'d':{}}},{'properties':{'e':{}}}]}]}}}",
+         "a", NULL, "{'c':null,'d':null,'e':null}"},
+        {"{'properties':{'a':{'properties':{'b':{'properties':{'x[]':{}}}}}}}", "a", "b",
+         "{'x[]':null}"},
+        {"{'properties':{'a':{}}}", "a", NULL, "{}"},
+        {"{'properties':{'a':{}}}", "b", NULL, "{}"},
+        {"{'additionalProperties':{'properties':{'c':{}}}}", "any", NULL, "{'c':null}"},
+        {"{'patternProperties':{'^a':{}}}", NULL, NULL, "{}"},
+        {"{'$ref':'#'}", "a", NULL, "{}"},
+        {"7", NULL, NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); ++i) {
+        const char *const path[] = {rows[i].one, rows[i].two};
+        json_t *schema = parse(rows[i].schema);
+        json_t *want = parse(rows[i].want);
+        json_t *got = mcp_view_schema_names(schema, path,
+                                            rows[i].one == NULL   ? 0
+                                            : rows[i].two == NULL ? 1
+                                                                  : 2);
+
+        if ((want == NULL) != (got == NULL) || (want != NULL && !json_equal(got, want))) {
+            say(rows[i].schema, got);
+            fail();
+        }
+        json_decref(got);
+        json_decref(want);
+        json_decref(schema);
+    }
 }
 
 /* --- choosing an account ---------------------------------------------------------------------- */
@@ -1326,6 +1401,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(schemas_that_explode_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_reason_names_a_key_or_a_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_place_is_known_if_it_is_declared_or_open, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(declared_names_are_those_of_all_that_applies, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_merged_tool_asks_which_account, set_up, tear_down),
         cmocka_unit_test_setup_teardown(labels_that_cannot_be_chosen_change_nothing, set_up,

@@ -12,6 +12,7 @@ use Bench::Build;
 use Bench::Meter;
 
 our %SIZE = (members => 10_000, roles => 200, items => 100_000, connectors => 400, operations => 50, grants => 1000);
+our %EMPTY = (members => 1, roles => 0, items => 0, connectors => 1, operations => 1, grants => 1); # who has the role Member
 my @ORDER = qw(members roles items connectors operations grants);
 my $RESOURCE = 'http://127.0.0.1:1/mcp';
 
@@ -33,12 +34,15 @@ sub stand {
     run('chown', '-R', '--reference', $state, $state) if $> == 0;
     my $began = Bench::Meter::now_s();
     $policyd->start;
+    my ($left_out) = grep { / PD010[1-5]:/ } split /\n/, MCP::Root::slurp($policyd->log);
+    die "policyd does not take what was filled in: $left_out\n" if defined $left_out;
     return { policyd => $policyd, tokens => $root->path("$name.tokens"), start_s => Bench::Meter::now_s() - $began };
 }
 
 sub views {
     my ($driver, $stand, $seconds) = @_;
     my $policyd = $stand->{policyd};
+    local $ENV{BENCH_PID} = $policyd->pid;
     return MCP::Json::decode(
         run($driver, 'views', $policyd->endpoint, $policyd->key, $RESOURCE, $stand->{tokens}, 1, $seconds));
 }
@@ -60,8 +64,7 @@ sub measure {
     my ($root, $say, $rounds, $seconds) = @_;
     my ($driver, $filler) = (Bench::Build::link_bench($root->path('link_bench')), Bench::Build::fill_store($root->path('fill_store')));
     $say->('policy: filling the stores');
-    my %small = (members => 1, roles => 1, items => 0, connectors => 1, operations => 1, grants => 1);
-    my %stand = (large => stand($root, 'large', $filler, %SIZE), empty => stand($root, 'empty', $filler, %small));
+    my %stand = (large => stand($root, 'large', $filler, %SIZE), empty => stand($root, 'empty', $filler, %EMPTY));
     my %kib = map { $_ => Bench::Meter::memory_kib($stand{$_}{policyd}->pid, 'VmRSS') } keys %stand;
     my %rounds;
     for (1 .. $rounds) {

@@ -113,6 +113,7 @@ sub people {
     my ($self) = @_;
     my $policyd = $self->{policyd};
     $policyd->ctl(qw(settings set --key endpoint.resource --value), $self->url);
+    $policyd->ctl(qw(settings set --key collapse.mode --value never)); # long lists are what is measured
     $policyd->ctl(qw(members create), { email => 'member@example.org', roles => ['Member'] });
     $policyd->ctl(qw(connectors create --json), MCP::Build::source() . '/conf/connectors/webdav.json');
     $self->connect('webdav', $self->{upstream}->port);

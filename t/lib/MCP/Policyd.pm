@@ -23,6 +23,7 @@ sub new {
     my %config = (
         organisation   => 'Test',
         state_dir      => "$dir/state",
+        data_dir       => MCP::Build::source() . '/conf',
         key_dir        => "$dir/keys",
         query_endpoint => "ipc://$dir/run/query/q.sock",
         admin_socket   => "$dir/run/admin.sock",

@@ -32,6 +32,7 @@ our @ALL = qw(mcp:read mcp:write mcp:destructive mcp:tools);
 #   webdav      0: no WebDAV server and no connection
 #   allow       [origins] for MCPEgressAllow, beside the WebDAV server's
 #   log_level   of the gateway; default debug
+#   collapse    1: lists collapse as they do by default; else every tool is listed, whoever asks
 sub new {
     my ($class, %given) = @_;
     my $self = bless { given => \%given, root => MCP::Root->new, grants => {}, files => [] }, $class;
@@ -136,6 +137,7 @@ sub people {
     my ($self) = @_;
     $self->{policyd}->first_owner('owner@example.org');
     $self->ctl(qw(settings set --key endpoint.resource --value), $self->url);
+    $self->ctl(qw(settings set --key collapse.mode --value never)) if !$self->{given}{collapse};
     $self->member("\L$_\E\@example.org", $_) for qw(Member Auditor);
     return;
 }
