@@ -21,17 +21,58 @@ typedef apr_status_t method_fn(mcp_turn_t *turn, const mcp_era_t *era,
                                const mcp_rpc_message_t *message, const char **ret, size_t *ret_bytes,
                                mcp_err_t *err);
 
-/* For the model: how to read the list. As a JSON string. */
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Labels of the applications behind the view's tools, each once, sorted. */
+static const char *const *applications_of(const mcp_view_t *view, apr_pool_t *pool, size_t *ret_count)
+{
+    const char **names = apr_palloc(pool, sizeof(*names) * (size_t)(view->count + 1));
+    size_t count = 0;
+    size_t kept = 0;
+    size_t i;
+    int k;
+
+    for (k = 0; k < view->count; k++) {
+        const char *label = view->tools[k].label;
+
+        if (label != NULL && (count == 0 || names[count - 1] != label)) { /* neighbours share the text */
+            names[count++] = label;
+        }
+    }
+    qsort(names, count, sizeof(*names), by_text);
+    for (i = 0; i < count; i++) {
+        if (kept == 0 || strcmp(names[kept - 1], names[i]) != 0) {
+            names[kept++] = names[i];
+        }
+    }
+    *ret_count = kept;
+    return names;
+}
+
+/* The endpoint's text for this caller, as JSON. The turn is resolved. */
 static apr_status_t instructions(mcp_turn_t *turn, const char **ret, mcp_err_t *err)
 {
-    const char *prefix = NULL;
     char text[MCP_VIEW_TEXT_MAX];
-    apr_status_t status = mcp_control_prefix(turn, &prefix, err);
+    const mcp_view_t *view = NULL;
+    mcp_view_about_t about;
+    apr_status_t status;
 
+    memset(&about, 0, sizeof(about));
+    status = mcp_control_prefix(turn, &about.prefix, err);
     if (status == APR_SUCCESS) {
-        *ret = mcp_rpc_quote(text, mcp_view_text_instructions(prefix, text, sizeof(text)), turn->pool);
+        status = mcp_view_get(turn->child->views, turn->resolved.view, turn->terms->control_prefix,
+                              turn->terms->policy_ms, turn->pool, &view, err);
     }
-    return status;
+    if (status != APR_SUCCESS) {
+        return status;
+    }
+    about.is_collapsed = mcp_collapse_decide(&view->counts, &turn->resolved.collapse, NULL);
+    about.applications = applications_of(view, turn->pool, &about.application_count);
+    *ret = mcp_rpc_quote(text, mcp_view_text_instructions(&about, text, sizeof(text)), turn->pool);
+    return APR_SUCCESS;
 }
 
 static apr_status_t discover(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rpc_message_t *message,

@@ -278,8 +278,13 @@ static apr_hash_t *fields_of(const json_t *declared, apr_pool_t *pool)
     return fields;
 }
 
-static int has_field(apr_hash_t *fields, const char *key, char *buf)
+/* 1 if a key that no schema declares leads to one of the fields. One that leads nowhere by itself
+ * leads where the keys below it do. */
+static int is_astray(apr_hash_t *fields, const char *key, const json_t *value, char *buf)
 {
+    if (mcp_name_field(key, 0, buf) == 0 && (json_is_object(value) || json_is_array(value))) {
+        return 1;
+    }
     for (int is_whole = 0; is_whole < 2; ++is_whole) {
         size_t bytes = mcp_name_field(key, is_whole, buf);
 
@@ -334,7 +339,7 @@ apr_status_t mcp_template_check_members(const mcp_template_t *t, const char *arg
         const json_t *member = json_object_iter_value(at);
 
         is_clash = !json_is_null(member) && ((json_object_get(declared, key) == NULL &&
-                                              has_field(fields, key, buf)) ||
+                                              is_astray(fields, key, member, buf)) ||
                                              is_entered(declared, key, member));
     }
     json_decref(declared);

@@ -7,21 +7,45 @@
 #include "mcp_status.h"
 #include "mcp_wellknown.h"
 
+#include <stdint.h>
+#include <string.h>
+
+#include <apr_strings.h>
 #include <http_connection.h>
 #include <http_request.h>
 #include <mod_status.h>
 #include <mpm_common.h>
 
-/* Our endpoints are no files: the walk through directories, whose access rules speak of files, is left out for them; those of <Location>
- * still hold. Runs first, before core maps the URL to a file. */
-static int map_to_storage(request_rec *r)
+static const char OURS[] = "ours"; /* the mark of a request that leads to no file */
+
+static int is_below(const char *uri, const char *path)
+{
+    size_t bytes = path != NULL ? strlen(path) : 0;
+
+    return bytes > 0 && strncmp(uri, path, bytes) == 0 && (uri[bytes] == '/' || uri[bytes] == '\0');
+}
+
+/* Our endpoints are no files: nothing of them is mapped to one, whatever their paths look like. Here the location is known; what has been rewritten into
+ * another path since is not judged by it. Runs last but for core, so that Redirect, RewriteRule and Alias work here as everywhere. */
+static int translate_name(request_rec *r)
 {
     const mcp_dir_conf_t *conf = mcp_config_dir(r);
+    int is_endpoint = conf != NULL && conf->is_endpoint == 1 && is_below(r->uri, conf->path);
+    int is_api = conf != NULL && conf->is_api == 1 && is_below(r->uri, conf->api_path);
 
-    if ((conf != NULL && (conf->is_endpoint == 1 || conf->is_api == 1)) || mcp_wellknown_is_ours(r)) {
-        return OK;
+    if (!is_endpoint && !is_api) {
+        return DECLINED;
     }
-    return DECLINED;
+    ap_set_module_config(r->request_config, &mcp_module, (void *)(uintptr_t)OURS);
+    r->filename = apr_pstrcat(r->pool, "mcp:", is_endpoint ? conf->path : conf->api_path, NULL);
+    return OK;
+}
+
+/* The walk through directories, whose access rules speak of files, is left out for what is no file, and so is httpd's own answer to TRACE, which asks for
+ * no token; the rules of <Location> still hold. Runs first, before core maps the URL to a file. */
+static int map_to_storage(request_rec *r)
+{
+    return ap_get_module_config(r->request_config, &mcp_module) == OURS || mcp_wellknown_is_ours(r) ? OK : DECLINED;
 }
 
 static void register_hooks(apr_pool_t *pool)
@@ -34,6 +58,7 @@ static void register_hooks(apr_pool_t *pool)
     /* after mod_ssl and others have set up OpenSSL in the child: we change nothing process-wide of theirs */
     ap_hook_child_init(mcp_lifecycle_child_init, NULL, NULL, APR_HOOK_LAST);
     ap_hook_child_stopping(mcp_lifecycle_child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_LAST);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
     /* a slow sender holds no worker */
     mcp_input_register();

@@ -163,7 +163,8 @@ static int is_damaged(const json_t *operation)
 static json_t *document_seen(const pd_op_call_t *call, const pd_object_t *object, int *ret_all)
 {
     const json_t *operations = json_object_get(object->doc, "operations");
-    json_t *doc = pd_op_keep(call, json_copy(object->doc));
+    json_t *doc = pd_op_keep(call, json_is_object(object->doc) ? json_copy(object->doc)
+                                                               : json_object());
     json_t *seen = json_array();
     pd_op_sight_t sight;
     size_t damaged = 0;

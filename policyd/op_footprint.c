@@ -9,12 +9,15 @@
 
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_kind_text.h"
+#include "../proto/view_collapse.h"
 #include "../proto/view_footprint.h"
+#include "../proto/view_meta.h"
 #include "../proto/view_text.h"
 #include "op_find.h"
 #include "op_reach.h"
 #include "pd_control.h"
 #include "pd_entry.h"
+#include "pd_view.h"
 
 #define HEAVIEST 10
 
@@ -35,6 +38,8 @@ typedef struct weighing {
     int is_stepped_up;  /* tools that only lack a scope are listed */
     mcp_footprint_t control;
     mcp_footprint_t connected;
+    mcp_footprint_t pinned;   /* of connected: always visible */
+    apr_hash_t *labels;       /* what a person calls the applications: the instructions name them */
     apr_hash_t *by_connector; /* slug -> per_connector_t * */
     heavy_t heaviest[HEAVIEST]; /* heaviest first */
     int heavy_count;
@@ -92,42 +97,23 @@ static mcp_footprint_t *sum_of(weighing_t *weighing, const char *slug)
     return &found->sum;
 }
 
-/* The definition as a view has it (pd_view.c), made without what the loop's thread keeps; NULL: out of memory. */
-static json_t *definition(const pd_found_t *found, const pd_advertised_t *advertised)
+/* A definition, stolen, into a further sum. */
+static pd_status_t weigh_again(json_t *def, mcp_footprint_t *sum)
 {
-    static const char *const idempotent[] = {"GET", "HEAD", "OPTIONS", "PROPFIND",
-                                             "REPORT", "PUT", "DELETE"};
-    const pd_operation_t *operation = found->operation;
-    const char *title = found->entry != NULL && found->entry->title != NULL ? found->entry->title
-                                                                             : operation->title;
-    const char *text = operation->description != NULL && operation->description[0] != '\0'
-                           ? operation->description
-                           : operation->id;
-    const char *schema_text = advertised != NULL ? advertised->schema : operation->schema;
-    size_t schema_bytes = advertised != NULL ? advertised->schema_bytes : operation->schema_bytes;
-    json_t *schema = NULL;
-    int is_idempotent = 0;
-    int is_ready = 0;
-    size_t i;
-    int k;
+    mcp_wire_status_t status = def != NULL ? mcp_footprint_add(def, sum) : MCP_E_NOMEM;
 
-    text = advertised != NULL ? advertised->description : text;
-    for (k = 0; k < found->connections->nelts; k++) {
-        is_ready |= APR_ARRAY_IDX(found->connections, k, const pd_connection_t *)->is_ready;
+    json_decref(def);
+    return status == MCP_OK ? PD_OK : PD_E_NOMEM;
+}
+
+static void note_label(weighing_t *weighing, const pd_found_t *found)
+{
+    const char *label = found->connector->label;
+
+    if (found->entry != NULL) {
+        label = found->toolbox->description != NULL ? found->toolbox->description : found->toolbox->name;
     }
-    for (i = 0; i < sizeof(idempotent) / sizeof(idempotent[0]); i++) {
-        is_idempotent |= strcmp(operation->method, idempotent[i]) == 0;
-    }
-    if (mcp_json_parse(schema_text, schema_bytes, MCP_MAX_DEPTH, &schema, NULL) != MCP_OK) {
-        return NULL;
-    }
-    return json_pack("{s:s,s:s*,s:o,s:o,s:{s:b,s:b,s:b,s:b}}", "name", found->name, "title", title,
-                     "description",
-                     is_ready ? json_string(text) : json_sprintf("[needs reauthorisation] %s", text),
-                     "inputSchema", schema, "annotations", "readOnlyHint",
-                     operation->klass == MCP_CLASS_READ, "destructiveHint",
-                     operation->klass == MCP_CLASS_DESTRUCTIVE, "idempotentHint", is_idempotent,
-                     "openWorldHint", 1);
+    apr_hash_set(weighing->labels, label, APR_HASH_KEY_STRING, label);
 }
 
 static pd_status_t weigh_found(const pd_found_t *found, void *baton)
@@ -153,9 +139,13 @@ static pd_status_t weigh_found(const pd_found_t *found, void *baton)
         status = pd_entry_advertise_apart(found, scratch, &advertised);
     }
     if (status == PD_OK) {
-        status = weigh(weighing, definition(found, advertised), slug, &weighing->connected,
+        status = weigh(weighing, pd_view_tool(found, advertised), slug, &weighing->connected,
                        sum_of(weighing, slug));
     }
+    if (status == PD_OK && found->entry != NULL && found->entry->is_always_visible) {
+        status = weigh_again(pd_view_tool(found, advertised), &weighing->pinned);
+    }
+    note_label(weighing, found);
     apr_pool_destroy(scratch);
     /* what no longer fits its operation is not listed */
     return status == PD_E_INVALID ? PD_OK : status;
@@ -289,30 +279,105 @@ static json_t *show_scopes(unsigned scopes)
     return shown;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The settings of collapse as they hold for the caller and the client that is asked about. */
+static mcp_collapse_rule_t rule_of(const weighing_t *weighing)
+{
+    static const char *const words[] = {"mode", "threshold", "budget_tokens", "budget_percent",
+                                        "context_tokens"};
+    const pd_op_call_t *call = weighing->call;
+    json_t *object = json_object();
+    mcp_collapse_rule_t rule;
+    size_t i;
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const json_t *value = pd_snapshot_setting_for(
+            call->snapshot, apr_pstrcat(call->pool, "collapse.", words[i], NULL),
+            pd_op_text(call, "client"), weighing->caller.grant_id, call->pool);
+
+        if (value != NULL) {
+            json_object_set_new(object, words[i], json_deep_copy(value));
+        }
+    }
+    rule = mcp_collapse_rule_of(object);
+    json_decref(object);
+    return rule;
+}
+
+/* Characters of the instructions as this caller is told them. */
+static size_t instructions_of(const weighing_t *weighing, int is_collapsed)
+{
+    const pd_op_call_t *call = weighing->call;
+    const char **names =
+        apr_palloc(call->pool, sizeof(*names) * (apr_hash_count(weighing->labels) + 1));
+    char text[MCP_VIEW_TEXT_MAX];
+    mcp_view_about_t about;
+    apr_hash_index_t *at;
+    size_t count = 0;
+
+    for (at = apr_hash_first(call->pool, weighing->labels); at != NULL; at = apr_hash_next(at)) {
+        names[count++] = apr_hash_this_val(at);
+    }
+    qsort(names, count, sizeof(*names), by_text);
+    about.prefix = call->core->config->control_prefix != NULL ? call->core->config->control_prefix : "";
+    about.is_collapsed = is_collapsed;
+    about.applications = names;
+    about.application_count = count;
+    (void)mcp_view_text_instructions(&about, text, sizeof(text));
+    return mcp_footprint_characters(text);
+}
+
+/* What is listed where the tools collapse: operations, pinned tools, and the two meta-tools. */
+static size_t collapsed_characters(const weighing_t *weighing)
+{
+    size_t characters = weighing->control.definitions + weighing->pinned.definitions;
+    int i;
+
+    for (i = 0; i < MCP_METAS; i++) {
+        characters += mcp_footprint_characters(mcp_view_meta_definition((mcp_meta_t)i));
+    }
+    return characters;
+}
+
 static pd_status_t answer(const weighing_t *weighing)
 {
     pd_op_call_t *call = weighing->call;
-    const char *prefix = call->core->config->control_prefix;
-    char instructions[MCP_VIEW_TEXT_MAX];
+    size_t flat = weighing->control.definitions + weighing->connected.definitions;
+    mcp_collapse_rule_t rule = rule_of(weighing);
+    mcp_collapse_counts_t counts;
+    mcp_collapse_why_t why;
+    int is_collapsed;
 
-    (void)mcp_view_text_instructions(prefix != NULL ? prefix : "", instructions,
-                                     sizeof(instructions));
+    counts.control = (int64_t)weighing->control.tools;
+    counts.connected = (int64_t)weighing->connected.tools;
+    counts.pinned = (int64_t)weighing->pinned.tools;
+    counts.characters = (int64_t)flat;
+    is_collapsed = mcp_collapse_decide(&counts, &rule, &why);
     return pd_op_answer(
         call,
-        json_pack("{s:s*, s:s*, s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s}", "member",
-                  weighing->caller.member_id, "client", pd_op_text(call, "client"), "mode", "flat",
-                  "scopes", show_scopes(weighing->caller.scopes), "tools",
-                  (json_int_t)(weighing->control.tools + weighing->connected.tools), "instructions",
-                  count_of(mcp_footprint_characters(instructions)), "control",
-                  show_sum(&weighing->control, NULL), "connected",
-                  show_sum(&weighing->connected, NULL), "connectors", show_connectors(weighing),
-                  "heaviest", show_heaviest(weighing), "note",
+        json_pack("{s:s*, s:s*, s:s, s:s, s:o, s:I, s:I, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:s}",
+                  "member", weighing->caller.member_id, "client", pd_op_text(call, "client"), "mode",
+                  is_collapsed ? "collapsed" : "flat", "why", mcp_collapse_why_text(why), "scopes",
+                  show_scopes(weighing->caller.scopes), "tools", (json_int_t)(counts.control + counts.connected),
+                  "listed",
+                  (json_int_t)(is_collapsed ? counts.control + counts.pinned + MCP_METAS
+                                            : counts.control + counts.connected),
+                  "instructions", count_of(instructions_of(weighing, is_collapsed)), "definitions", "flat",
+                  count_of(flat), "collapsed", count_of(collapsed_characters(weighing)), "control",
+                  show_sum(&weighing->control, NULL), "connected", show_sum(&weighing->connected, NULL),
+                  "connectors", show_connectors(weighing), "heaviest", show_heaviest(weighing), "note",
                   "definitions hold schemas, which hold parameters; tokens: " MCP_FOOTPRINT_NOTE));
 }
 
 pd_status_t pd_op_footprint_get(pd_op_call_t *call)
 {
-    weighing_t weighing = {.call = call, .by_connector = apr_hash_make(call->pool)};
+    weighing_t weighing = {.call = call,
+                           .by_connector = apr_hash_make(call->pool),
+                           .labels = apr_hash_make(call->pool)};
     pd_subject_t subject;
     pd_status_t status = pd_op_has_policy(call);
 

@@ -294,6 +294,38 @@ static void index_connection(pd_ground_t *made, pd_connection_t *connection)
     APR_ARRAY_PUSH(list, pd_connection_t *) = connection;
 }
 
+static int by_slug(const void *a, const void *b)
+{
+    const pd_connector_t *x = *(pd_connector_t *const *)a;
+    const pd_connector_t *y = *(pd_connector_t *const *)b;
+    int order = strcmp(x->slug, y->slug);
+
+    return order != 0 ? order : strcmp(x->id, y->id);
+}
+
+static void index_unshared(pd_ground_t *made, apr_pool_t *scratch)
+{
+    apr_hash_t *shared = apr_hash_make(scratch);
+    apr_hash_index_t *i;
+    int k;
+
+    made->unshared = apr_array_make(made->pool, 4, sizeof(pd_connector_t *));
+    for (k = 0; k < made->shared->nelts; k++) {
+        const pd_connector_t *connector =
+            APR_ARRAY_IDX(made->shared, k, const pd_connection_t *)->connector;
+
+        apr_hash_set(shared, connector->id, APR_HASH_KEY_STRING, connector);
+    }
+    for (i = apr_hash_first(scratch, made->connectors); i != NULL; i = apr_hash_next(i)) {
+        pd_connector_t *connector = apr_hash_this_val(i);
+
+        if (apr_hash_get(shared, connector->id, APR_HASH_KEY_STRING) == NULL) {
+            APR_ARRAY_PUSH(made->unshared, pd_connector_t *) = connector;
+        }
+    }
+    qsort(made->unshared->elts, (size_t)made->unshared->nelts, sizeof(pd_connector_t *), by_slug);
+}
+
 /* scratch: of the unit. */
 static void make_indices(pd_ground_t *made, apr_pool_t *scratch)
 {
@@ -309,6 +341,7 @@ static void make_indices(pd_ground_t *made, apr_pool_t *scratch)
     for (k = 0; k < all->nelts; k++) {
         index_connection(made, APR_ARRAY_IDX(all, k, pd_connection_t *));
     }
+    index_unshared(made, scratch);
     for (i = apr_hash_first(scratch, made->connectors); i != NULL; i = apr_hash_next(i)) {
         pd_connector_t *connector = apr_hash_this_val(i);
         const pd_connector_t *other =

@@ -56,6 +56,7 @@ typedef struct pd_ground {
     apr_uint32_t refs;
     apr_hash_t *connectors;  /* id -> pd_connector_t * */
     apr_hash_t *by_slug;     /* slug -> pd_connector_t * */
+    apr_array_header_t *unshared; /* of pd_connector_t *, those without a shared connection, sorted by slug */
     apr_hash_t *connections; /* id -> pd_connection_t * */
     apr_array_header_t *shared; /* of pd_connection_t *, sorted by label */
     apr_hash_t *by_label;    /* label -> pd_connection_t *, shared ones */

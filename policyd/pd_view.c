@@ -9,11 +9,14 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
 #include "../proto/mcp_kind_text.h"
+#include "../proto/view_lexicon.h"
 #include "pd_blob.h"
+#include "pd_browse.h"
 #include "pd_control.h"
 #include "pd_log.h"
 #include "pd_ops.h"
 #include "pd_policy.h"
+#include "pd_view_private.h"
 
 #define MAX_KEPT    20000 /* of manifests, entries, verdicts, each; beyond, all are made anew */
 #define MAX_CONTROL 256   /* control-plane tools that a selection has room for */
@@ -45,7 +48,7 @@ struct pd_views {
     apr_pool_t *pool; /* cleared whole: everything is of one snapshot */
     apr_hash_t *by_class;  /* class -> manifest_t * */
     apr_hash_t *entries;   /* entry and its connections -> pd_advertised_t * */
-    apr_hash_t *toolboxes; /* digest of a toolbox's chunk -> kept_t * */
+    apr_hash_t *shared;    /* digest of a toolbox's chunk, or of names of applications -> kept_t * */
     apr_hash_t *verdicts;  /* class and connection -> kept_t * */
     apr_hash_t *named;     /* id of a member whom some toolbox names; NULL: not made yet */
 };
@@ -54,7 +57,7 @@ static void begin_empty(pd_views_t *views)
 {
     views->by_class = apr_hash_make(views->pool);
     views->entries = apr_hash_make(views->pool);
-    views->toolboxes = apr_hash_make(views->pool);
+    views->shared = apr_hash_make(views->pool);
     views->verdicts = apr_hash_make(views->pool);
     views->named = NULL;
 }
@@ -116,28 +119,15 @@ pd_subject_t pd_view_subject(const pd_actor_t *actor)
     return subject;
 }
 
-static int has_step_up(const pd_core_t *core)
-{
-    return pd_snapshot_setting_bool(core->policy->snapshot, "advertise.step_up", 0);
-}
-
 /* Which tools of the control plane the actor is listed; as pd_control_select(). */
 static int select_control(const pd_core_t *core, const pd_actor_t *actor, unsigned char *bits)
 {
     pd_actor_t stepped_up = *actor;
 
-    if (has_step_up(core)) {
+    if (pd_view_has_step_up(core)) {
         stepped_up.scopes = ~0u;
     }
     return pd_control_select(&stepped_up, bits);
-}
-
-/* 1 when tools of this class are listed for the scopes. */
-static int is_listed(int is_stepped_up, unsigned scopes, mcp_class_t klass)
-{
-    unsigned needed = MCP_SCOPE_TOOLS | mcp_scope_of_class(klass);
-
-    return is_stepped_up || (mcp_scope_close(scopes) & needed) == needed;
 }
 
 /* Ids of all members whom some toolbox names himself. */
@@ -227,82 +217,6 @@ static pd_status_t text_of(json_t *value, apr_pool_t *pool, const char **ret, si
     return PD_OK;
 }
 
-/* Our own hints, from the classification. */
-static json_t *annotations(const pd_operation_t *operation)
-{
-    static const char *const idempotent[] = {"GET", "HEAD", "OPTIONS", "PROPFIND", "REPORT", "PUT",
-                                             "DELETE"};
-    int is_idempotent = 0;
-    size_t i;
-
-    for (i = 0; i < sizeof(idempotent) / sizeof(idempotent[0]); i++) {
-        is_idempotent |= strcmp(operation->method, idempotent[i]) == 0;
-    }
-    return json_pack("{s:b,s:b,s:b,s:b}", "readOnlyHint", operation->klass == MCP_CLASS_READ,
-                     "destructiveHint", operation->klass == MCP_CLASS_DESTRUCTIVE, "idempotentHint",
-                     is_idempotent, "openWorldHint", 1);
-}
-
-/* The tool object exactly as `tools/list` shows it; new reference, or NULL. */
-static json_t *definition(const char *name, const pd_operation_t *operation, const char *title,
-                          const char *description, int is_ready, const char *schema_text,
-                          size_t schema_bytes)
-{
-    json_t *schema = NULL;
-    json_t *def;
-
-    if (mcp_json_parse(schema_text, schema_bytes, MCP_MAX_DEPTH, &schema, NULL) != MCP_OK) {
-        return NULL;
-    }
-    def = json_pack("{s:s}", "name", name);
-    if (def == NULL) {
-        json_decref(schema);
-        return NULL;
-    }
-    if (title != NULL) {
-        json_object_set_new(def, "title", json_string(title));
-    }
-    json_object_set_new(def, "description",
-                        is_ready ? json_string(description)
-                                 : json_sprintf("[needs reauthorisation] %s", description));
-    json_object_set_new(def, "inputSchema", schema);
-    json_object_set_new(def, "annotations", annotations(operation));
-    return def;
-}
-
-static json_t *plain_definition(const pd_connection_t *connection, const pd_tool_t *tool)
-{
-    const pd_operation_t *operation = tool->operation;
-    const char *description = operation->description != NULL && operation->description[0] != '\0'
-                                  ? operation->description
-                                  : operation->id;
-
-    return definition(tool->name, operation, operation->title, description, connection->is_ready,
-                      operation->schema, operation->schema_bytes);
-}
-
-/* An entry is marked only when none of its connections can be used. */
-static json_t *entry_definition(const pd_found_t *found, const pd_advertised_t *advertised)
-{
-    const char *title = found->entry->title != NULL ? found->entry->title : found->operation->title;
-    int is_ready = 0;
-    int i;
-
-    for (i = 0; i < found->connections->nelts; i++) {
-        is_ready |= APR_ARRAY_IDX(found->connections, i, const pd_connection_t *)->is_ready;
-    }
-    return definition(found->name, found->operation, title, advertised->description, is_ready,
-                      advertised->schema, advertised->schema_bytes);
-}
-
-json_t *pd_view_tool(const pd_found_t *found, const pd_advertised_t *advertised)
-{
-    return found->entry != NULL
-               ? entry_definition(found, advertised)
-               : plain_definition(APR_ARRAY_IDX(found->connections, 0, const pd_connection_t *),
-                                  found->tool);
-}
-
 /* --- chunks --------------------------------------------------------------------------- */
 
 /* All tools of a connection, whoever asks; made at its first use and kept in the connection's pool. */
@@ -314,7 +228,7 @@ static pd_status_t make_chunk(pd_connection_t *connection)
 
     for (i = 0; i < connection->tools->nelts; i++) {
         const pd_tool_t *tool = &APR_ARRAY_IDX(connection->tools, i, pd_tool_t);
-        json_t *def = plain_definition(connection, tool);
+        json_t *def = pd_view_plain(connection, tool);
 
         if (def == NULL ||
             json_array_append_new(tools, json_pack("{s:s,s:o,s:s,s:s}", "name", tool->name, "def", def,
@@ -463,12 +377,26 @@ static pd_status_t end_connection(making_t *making)
     return PD_OK;
 }
 
+/* Bytes that another class may have made as well. */
+static kept_t *keep_shared(pd_views_t *views, const char *bytes, size_t count)
+{
+    char digest[MCP_DIGEST_HEX + 1];
+    kept_t *kept;
+
+    mcp_digest_hex(bytes, count, digest);
+    kept = apr_hash_get(views->shared, digest, MCP_DIGEST_HEX);
+    if (kept == NULL) {
+        kept = apr_pcalloc(views->pool, sizeof(*kept));
+        (void)keep(kept, apr_pstrmemdup(views->pool, bytes, count), count); /* always PD_OK */
+        apr_hash_set(views->shared, kept->digest, MCP_DIGEST_HEX, kept);
+    }
+    return kept;
+}
+
 static pd_status_t end_toolbox(making_t *making)
 {
     const pd_toolbox_t *toolbox = making->toolbox;
-    pd_views_t *views = making->core->policy->views;
     size_t tools = json_array_size(making->rows);
-    char digest[MCP_DIGEST_HEX + 1];
     const char *bytes = NULL;
     size_t count = 0;
     kept_t *kept;
@@ -490,13 +418,7 @@ static pd_status_t end_toolbox(making_t *making)
                toolbox->id);
         return PD_OK;
     }
-    mcp_digest_hex(bytes, count, digest);
-    kept = apr_hash_get(views->toolboxes, digest, MCP_DIGEST_HEX);
-    if (kept == NULL) { /* another class may have made the same */
-        kept = apr_pcalloc(views->pool, sizeof(*kept));
-        (void)keep(kept, apr_pstrmemdup(views->pool, bytes, count), count); /* always PD_OK */
-        apr_hash_set(views->toolboxes, kept->digest, MCP_DIGEST_HEX, kept);
-    }
+    kept = keep_shared(making->core->policy->views, bytes, count);
     status = text_of(json_pack("{s:s,s:s,s:s,s:s}", "toolbox", toolbox->id, "account", toolbox->name,
                                "label",
                                toolbox->description != NULL ? toolbox->description : toolbox->name,
@@ -575,7 +497,7 @@ static pd_status_t take(const pd_found_t *found, void *baton)
 {
     making_t *making = baton;
 
-    if (!is_listed(making->is_stepped_up, making->actor->scopes, found->operation->klass)) {
+    if (!pd_view_is_listed(making->is_stepped_up, making->actor->scopes, found->operation->klass)) {
         return PD_OK;
     }
     return found->entry != NULL ? take_entry(making, found) : take_plain(making, found);
@@ -684,12 +606,43 @@ static pd_status_t write_text(const making_t *making, const char *control, const
     return PD_OK;
 }
 
-/* The end of the text: which tools of the control plane are the actor's, if any are. */
-static const char *control_of(const unsigned char *bits, int selected, apr_pool_t *pool)
+/* The names of what the actor might connect: a blob of its own, asked for by his first search. *ret: the member of the manifest, "" where there
+ * are none. */
+static pd_status_t applications_of(making_t *making, const char **ret)
 {
-    return selected == 0 ? "}"
-                         : apr_pstrcat(pool, ",\"control\":{\"digest\":\"", pd_control_digest(), "\"",
-                                       tail_of(bits, selected, pd_control_count(), pool), "}", NULL);
+    pd_subject_t subject = pd_view_subject(making->actor);
+    json_t *names;
+    const char *bytes = NULL;
+    size_t count = 0;
+    kept_t *kept;
+    pd_status_t status;
+
+    *ret = "";
+    if (making->lines->nelts == 0) { /* nothing can be found: nothing is searched */
+        return PD_OK;
+    }
+    names = pd_browse_applications(making->core->policy->snapshot, &subject, making->scratch);
+    if (names == NULL || json_array_size(json_object_get(names, "applications")) == 0) {
+        json_decref(names);
+        return names != NULL ? PD_OK : PD_E_NOMEM;
+    }
+    status = text_of(names, making->scratch, &bytes, &count);
+    if (status == PD_OK && count <= MCP_VIEW_LEXICON_BYTES) {
+        kept = keep_shared(making->core->policy->views, bytes, count);
+        APR_ARRAY_PUSH(making->chunks, kept_t *) = kept;
+        *ret = apr_pstrcat(making->scratch, ",\"applications\":\"", kept->digest, "\"", NULL);
+    }
+    return status;
+}
+
+/* The end of the text: names of applications, and which tools of the control plane are the actor's, if any are. */
+static const char *end_of(const char *applications, const unsigned char *bits, int selected,
+                          apr_pool_t *pool)
+{
+    return selected == 0
+               ? apr_pstrcat(pool, applications, "}", NULL)
+               : apr_pstrcat(pool, applications, ",\"control\":{\"digest\":\"", pd_control_digest(), "\"",
+                             tail_of(bits, selected, pd_control_count(), pool), "}", NULL);
 }
 
 static void *copy_array(apr_pool_t *pool, const apr_array_header_t *array)
@@ -715,7 +668,8 @@ static pd_status_t make_manifest(pd_core_t *core, const pd_actor_t *actor, const
                                  int control_count, manifest_t *manifest)
 {
     pd_views_t *views = core->policy->views;
-    making_t making = {.core = core, .actor = actor, .is_stepped_up = has_step_up(core)};
+    making_t making = {.core = core, .actor = actor, .is_stepped_up = pd_view_has_step_up(core)};
+    const char *applications = "";
     const char *bytes = NULL;
     size_t count = 0;
     pd_status_t status;
@@ -728,7 +682,11 @@ static pd_status_t make_manifest(pd_core_t *core, const pd_actor_t *actor, const
     making.chunks = apr_array_make(making.scratch, 4, sizeof(kept_t *));
     status = walk(&making);
     if (status == PD_OK) {
-        status = write_text(&making, control_of(control, control_count, making.scratch), &bytes, &count);
+        status = applications_of(&making, &applications);
+    }
+    if (status == PD_OK) {
+        status = write_text(&making, end_of(applications, control, control_count, making.scratch), &bytes,
+                            &count);
     }
     if (status == PD_OK) {
         note_parts(&making, manifest);
@@ -825,86 +783,6 @@ pd_status_t pd_view_entry(pd_core_t *core, const pd_found_t *found, const pd_adv
             apr_hash_set(views->entries, apr_pstrdup(views->pool, key), APR_HASH_KEY_STRING, made);
         }
         *ret = made;
-    }
-    apr_pool_destroy(scratch);
-    return status;
-}
-
-/* A tool of the control plane that the actor has, by its name without the prefix. */
-static pd_status_t control_definition(pd_core_t *core, const pd_actor_t *actor, const char *name,
-                                      json_t **ret)
-{
-    const pd_op_t *op = pd_ops_find(name);
-    pd_actor_t asked = *actor;
-    json_t *rest = NULL;
-    json_t *def;
-    pd_status_t status;
-
-    if (has_step_up(core)) { /* what only lacks a scope is listed too */
-        asked.scopes = ~0u;
-    }
-    status = op != NULL ? pd_control_definition(&asked, name, &rest) : PD_E_NOT_FOUND;
-    if (status != PD_OK) {
-        return status;
-    }
-    def = json_pack("{s:s}", "name", name);
-    if (json_object_update(def, rest) != 0 ||
-        json_object_set_new(def, "classification", json_string(mcp_class_text(op->klass))) != 0) {
-        json_decref(def);
-        def = NULL;
-    }
-    json_decref(rest);
-    *ret = def;
-    return def != NULL ? PD_OK : PD_E_NOMEM;
-}
-
-static pd_status_t found_definition(pd_core_t *core, const pd_found_t *found, json_t **ret)
-{
-    const pd_advertised_t *advertised = NULL;
-    const char *account;
-    json_t *def;
-    pd_status_t status;
-
-    if (found->entry != NULL) {
-        status = pd_view_entry(core, found, &advertised);
-        if (status != PD_OK) {
-            return status == PD_E_INVALID ? PD_E_NOT_FOUND : status;
-        }
-        account = found->toolbox->name;
-    } else {
-        account = APR_ARRAY_IDX(found->connections, 0, const pd_connection_t *)->label;
-    }
-    def = pd_view_tool(found, advertised);
-    if (json_object_set_new(def, "connector", json_string(found->connector->slug)) != 0 ||
-        json_object_set_new(def, "account", json_string(account)) != 0 ||
-        json_object_set_new(def, "classification",
-                            json_string(mcp_class_text(found->operation->klass))) != 0) {
-        json_decref(def);
-        return PD_E_NOMEM;
-    }
-    *ret = def;
-    return PD_OK;
-}
-
-pd_status_t pd_view_definition(pd_core_t *core, const pd_actor_t *actor, const char *name, json_t **ret)
-{
-    pd_subject_t subject = pd_view_subject(actor);
-    pd_found_t found;
-    apr_pool_t *scratch;
-    pd_status_t status = PD_E_NOT_FOUND;
-
-    if (!pd_actor_may(actor, "tool:execute")) {
-        return PD_E_NOT_FOUND;
-    }
-    if (apr_pool_create(&scratch, NULL) != APR_SUCCESS) {
-        return PD_E_NOMEM;
-    }
-    if (pd_reach_tool(core->policy->snapshot, &subject, name, scratch, &found, NULL) == PD_REACH_OK) {
-        if (is_listed(has_step_up(core), actor->scopes, found.operation->klass)) {
-            status = found_definition(core, &found, ret);
-        }
-    } else {
-        status = control_definition(core, actor, name, ret);
     }
     apr_pool_destroy(scratch);
     return status;

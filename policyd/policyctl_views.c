@@ -232,8 +232,14 @@ void ctl_view_impact(FILE *to, const json_t *impact)
     if (impact == NULL) {
         return;
     }
+    if (mcp_json_bool(impact, "only_you")) {
+        (void)fputs("\nThis is about you alone: what others gain or lose is told with member:read.\n",
+                    to);
+    }
     if (members == 0) {
-        (void)fputs("\nNobody gains or loses a tool.\n", to);
+        (void)fputs(mcp_json_bool(impact, "only_you") ? "You gain and lose no tool.\n"
+                                                      : "\nNobody gains or loses a tool.\n",
+                    to);
         return;
     }
     (void)fprintf(to, "\nMembers touched: %lld; %lld gain tools, %lld lose tools%s\n",

@@ -1,61 +1,15 @@
-/* Builds the index of a view: see view_index.h. Two walks over the tools' text: one finds the words, one per field fills the postings,
- * so that every table is allocated once and as large as it has to be. What is needed meanwhile is on malloc. */
+/* Builds the index of a view: see view_index.h. Two walks over the tools' text: one finds the
+ * words, one per field fills the postings, so that every table is allocated once and as large as it
+ * has to be. What is needed meanwhile is on malloc. */
+#include "view_index.h"
+
 #include "view_index.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "view_index_private.h"
-
-typedef enum field {
-    FIELD_NAME,
-    FIELD_LABEL,
-    FIELD_TEXT,
-    FIELD_COUNT
-} field_t;
-
-/* A word of a field of a tool. */
-typedef struct pair {
-    uint32_t word;
-    uint32_t tool;
-} pair_t;
-
-typedef struct pairs {
-    pair_t *rows;
-    size_t count, room;
-} pairs_t;
-
-/* A different word, in the order of its first appearance. */
-typedef struct seen {
-    uint64_t hash;
-    uint32_t text;               /* where it begins in the texts */
-    uint32_t bytes;
-    uint32_t last[FIELD_COUNT];  /* the tool that has it last, plus 1: a tool has a word of a field once */
-    uint32_t word;               /* its number in the table of words, or UINT32_MAX: of no name */
-    uint32_t stem;               /* its number in the table of stems */
-    uint8_t form;
-} seen_t;
-
-typedef struct build {
-    seen_t *seen;
-    uint32_t seen_count, seen_room;
-    uint32_t *slots; /* open addressing: number in seen plus 1 */
-    size_t slot_count;
-    char *texts;
-    size_t text_bytes, text_room;
-    pairs_t pairs[FIELD_COUNT];
-    mcp_view_whole_t *wholes;
-    mcp_view_group_t *groups;
-    uint32_t *group_slots;
-    size_t group_slot_count;
-    uint32_t *order;
-    /* of the walk */
-    uint32_t tool;
-    field_t field;
-    size_t text_left;
-    int is_out; /* of memory */
-} build_t;
+#include "view_index_build.h"
 
 #define NONE UINT32_MAX
 
@@ -97,7 +51,7 @@ static int has_room(void **rows, size_t count, size_t *room, size_t size)
 
 /* --- words ------------------------------------------------------------------- */
 
-static int grow_slots(build_t *b)
+static int grow_slots(index_build_t *b)
 {
     size_t count = b->slot_count == 0 ? 4096 : b->slot_count * 2;
     uint32_t *slots = calloc(count, sizeof(*slots));
@@ -119,7 +73,7 @@ static int grow_slots(build_t *b)
     return 1;
 }
 
-static int keep_text(build_t *b, const char *text, size_t bytes)
+static int keep_text(index_build_t *b, const char *text, size_t bytes)
 {
     while (b->text_bytes + bytes + 1 > b->text_room) {
         void *rows = b->texts;
@@ -136,20 +90,21 @@ static int keep_text(build_t *b, const char *text, size_t bytes)
 }
 
 /* The number of the word, which is new if need be; NONE: no memory. */
-static uint32_t see(build_t *b, const char *text, size_t bytes, uint8_t form)
+static uint32_t see(index_build_t *b, const char *text, size_t bytes, uint8_t form)
 {
     uint64_t hash = hash_of(text, bytes);
     void *rows = b->seen;
     size_t at, room = b->seen_room;
-    seen_t *made;
+    index_seen_t *made;
 
     if ((size_t)b->seen_count * 2 >= b->slot_count && !grow_slots(b)) {
         return NONE;
     }
     for (at = hash & (b->slot_count - 1); b->slots[at] != 0; at = (at + 1) & (b->slot_count - 1)) {
-        const seen_t *seen = &b->seen[b->slots[at] - 1];
+        const index_seen_t *seen = &b->seen[b->slots[at] - 1];
 
-        if (seen->hash == hash && seen->bytes == bytes && memcmp(b->texts + seen->text, text, bytes) == 0) {
+        if (seen->hash == hash && seen->bytes == bytes &&
+            memcmp(b->texts + seen->text, text, bytes) == 0) {
             return b->slots[at] - 1;
         }
     }
@@ -174,8 +129,8 @@ static uint32_t see(build_t *b, const char *text, size_t bytes, uint8_t form)
 
 static int take_word(const mcp_view_word_t *word, void *ctx)
 {
-    build_t *b = ctx;
-    pairs_t *pairs = &b->pairs[b->field];
+    index_build_t *b = ctx;
+    index_pairs_t *pairs = &b->pairs[b->field];
     void *rows;
     uint32_t number;
 
@@ -194,13 +149,13 @@ static int take_word(const mcp_view_word_t *word, void *ctx)
     }
     pairs->rows = rows;
     b->seen[number].last[b->field] = b->tool + 1;
-    pairs->rows[pairs->count++] = (pair_t){.word = number, .tool = b->tool};
+    pairs->rows[pairs->count++] = (index_pair_t){.word = number, .tool = b->tool};
     return 0;
 }
 
 /* --- a tool's text ------------------------------------------------------------ */
 
-static void read_field(build_t *b, field_t field, const char *text, size_t bytes)
+static void read_field(index_build_t *b, index_field_t field, const char *text, size_t bytes)
 {
     if (text != NULL && !b->is_out) {
         b->field = field;
@@ -209,7 +164,7 @@ static void read_field(build_t *b, field_t field, const char *text, size_t bytes
 }
 
 /* Of the description or an argument, as far as a tool's text goes. */
-static void read_text(build_t *b, const char *text, size_t bytes)
+static void read_text(index_build_t *b, const char *text, size_t bytes)
 {
     bytes = bytes < b->text_left ? bytes : b->text_left;
     b->text_left -= bytes;
@@ -217,7 +172,7 @@ static void read_text(build_t *b, const char *text, size_t bytes)
 }
 
 /* Names and descriptions of arguments; recursion ends at MCP_VIEW_INDEX_DEPTH. */
-static void read_arguments(build_t *b, const json_t *schema, int depth)
+static void read_arguments(index_build_t *b, const json_t *schema, int depth)
 {
     const json_t *properties = json_object_get(schema, "properties");
     const char *key;
@@ -271,7 +226,8 @@ static int take_whole(const mcp_view_word_t *word, void *ctx)
     return 0;
 }
 
-uint64_t mcp_view_whole_hash(const char *text, size_t bytes, char buf[MCP_VIEW_WHOLE_BYTES], size_t *ret_bytes)
+uint64_t mcp_view_whole_hash(const char *text, size_t bytes, char buf[MCP_VIEW_WHOLE_BYTES],
+                             size_t *ret_bytes)
 {
     whole_t whole = {.buf = buf};
 
@@ -298,8 +254,9 @@ static int is_group(const mcp_view_group_t *group, const mcp_view_entry_t *tool)
            strcmp(group->label, tool->label != NULL ? tool->label : "") == 0;
 }
 
-/* The number of the tool's group; NONE: no memory. At most as many as tools, whose count the tables are made for. */
-static uint32_t group_of(build_t *b, mcp_view_index_t *index, const mcp_view_entry_t *tool)
+/* The number of the tool's group; NONE: no memory. At most as many as tools, whose count the tables
+ * are made for. */
+static uint32_t group_of(index_build_t *b, mcp_view_index_t *index, const mcp_view_entry_t *tool)
 {
     const char *const parts[3] = {tool->account, tool->connector, tool->label};
     uint64_t hash = 0xcbf29ce484222325u;
@@ -312,7 +269,8 @@ static uint32_t group_of(build_t *b, mcp_view_index_t *index, const mcp_view_ent
         }
         hash = hash_bytes(hash, "", 1);
     }
-    for (at = hash & (b->group_slot_count - 1); b->group_slots[at] != 0; at = (at + 1) & (b->group_slot_count - 1)) {
+    for (at = hash & (b->group_slot_count - 1); b->group_slots[at] != 0;
+         at = (at + 1) & (b->group_slot_count - 1)) {
         if (is_group(&b->groups[b->group_slots[at] - 1], tool)) {
             return b->group_slots[at] - 1;
         }
@@ -328,199 +286,9 @@ static uint32_t group_of(build_t *b, mcp_view_index_t *index, const mcp_view_ent
     return index->group_count - 1;
 }
 
-/* --- tables -------------------------------------------------------------------- */
-
-typedef struct sorted {
-    const char *text;
-    uint32_t bytes;
-    uint32_t seen;
-} sorted_t;
-
-static int compare_sorted(const void *a, const void *b)
-{
-    const sorted_t *left = a, *right = b;
-    int order = strcmp(left->text, right->text);
-
-    return order != 0 ? order : left->seen < right->seen ? -1 : left->seen > right->seen;
-}
-
-static void *take(build_t *b, mcp_view_index_t *index, size_t count, size_t size)
-{
-    void *made = apr_palloc(index->pool, (count == 0 ? 1 : count) * size);
-
-    b->is_out |= made == NULL;
-    index->size.bytes += count * size;
-    return made;
-}
-
-/* Rows, ordered, into a table; tells each row's word its number in it: is_stem 1, as its stem. */
-static void make_table(build_t *b, mcp_view_index_t *index, sorted_t *rows, size_t count, int is_stem,
-                       mcp_view_table_t *table)
-{
-    size_t bytes = 0, different = 0, used = 0;
-    uint32_t *at;
-    char *text;
-
-    qsort(rows, count, sizeof(*rows), compare_sorted);
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(rows[i].text, rows[i - 1].text) != 0) {
-            different++;
-            bytes += rows[i].bytes + 1;
-        }
-    }
-    at = take(b, index, different + 1, sizeof(*at));
-    text = take(b, index, bytes, 1);
-    if (b->is_out) {
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (i == 0 || strcmp(rows[i].text, rows[i - 1].text) != 0) {
-            at[table->count++] = (uint32_t)used;
-            memcpy(text + used, rows[i].text, rows[i].bytes + 1);
-            used += rows[i].bytes + 1;
-        }
-        if (is_stem) {
-            b->seen[rows[i].seen].stem = table->count - 1;
-        }
-        else {
-            b->seen[rows[i].seen].word = table->count - 1;
-        }
-    }
-    at[table->count] = (uint32_t)used;
-    table->at = at;
-    table->text = text;
-}
-
-/* The table of the names' words, then that of all stems. */
-static void make_tables(build_t *b, mcp_view_index_t *index)
-{
-    sorted_t *rows = malloc((b->seen_count + 1) * sizeof(*rows));
-    char *stems = malloc((size_t)b->seen_count * (MCP_VIEW_WORD_BYTES + 1) + 1);
-    size_t count = 0, used = 0;
-
-    b->is_out |= rows == NULL || stems == NULL;
-    for (uint32_t i = 0; !b->is_out && i < b->seen_count; i++) {
-        const seen_t *seen = &b->seen[i];
-
-        if (seen->last[FIELD_NAME] != 0) {
-            rows[count++] = (sorted_t){.text = b->texts + seen->text, .bytes = seen->bytes, .seen = i};
-        }
-    }
-    if (!b->is_out) {
-        make_table(b, index, rows, count, 0, &index->words);
-    }
-    for (uint32_t i = 0; !b->is_out && i < b->seen_count; i++) {
-        const seen_t *seen = &b->seen[i];
-        size_t bytes = seen->bytes;
-
-        memcpy(stems + used, b->texts + seen->text, bytes + 1);
-        bytes = mcp_view_words_stem(stems + used, bytes);
-        rows[i] = (sorted_t){.text = stems + used, .bytes = (uint32_t)bytes, .seen = i};
-        used += bytes + 1;
-    }
-    if (!b->is_out) {
-        make_table(b, index, rows, b->seen_count, 1, &index->stems);
-    }
-    free(rows);
-    free(stems);
-}
-
-/* Pairs, which are in the order of their tools, into the postings of the table's words. */
-static void make_postings(build_t *b, mcp_view_index_t *index, const pairs_t *pairs, int is_stem, uint32_t words,
-                          mcp_view_postings_t *postings)
-{
-    uint32_t *from = take(b, index, (size_t)words + 1, sizeof(*from));
-    uint32_t *last = calloc((size_t)words + 1, sizeof(*last)); /* tool of a word seen last, plus 1 */
-    uint32_t *tools, total = 0;
-
-    b->is_out |= last == NULL;
-    if (b->is_out) {
-        free(last);
-        return;
-    }
-    memset(from, 0, ((size_t)words + 1) * sizeof(*from));
-    for (size_t i = 0; i < pairs->count; i++) {
-        const seen_t *seen = &b->seen[pairs->rows[i].word];
-        uint32_t word = is_stem ? seen->stem : seen->word;
-
-        if (last[word] != pairs->rows[i].tool + 1) {
-            last[word] = pairs->rows[i].tool + 1;
-            from[word]++;
-        }
-    }
-    for (uint32_t i = 0; i <= words; i++) {
-        uint32_t count = from[i];
-
-        from[i] = total;
-        total += i < words ? count : 0;
-    }
-    tools = take(b, index, total, sizeof(*tools));
-    memset(last, 0, ((size_t)words + 1) * sizeof(*last));
-    for (size_t i = 0; !b->is_out && i < pairs->count; i++) {
-        const seen_t *seen = &b->seen[pairs->rows[i].word];
-        uint32_t word = is_stem ? seen->stem : seen->word;
-
-        if (last[word] != pairs->rows[i].tool + 1) {
-            last[word] = pairs->rows[i].tool + 1;
-            tools[from[word]++] = pairs->rows[i].tool;
-        }
-    }
-    for (uint32_t i = words; i > 0; i--) { /* filling moved each beginning to its end */
-        from[i] = from[i - 1];
-    }
-    from[0] = 0;
-    free(last);
-    postings->from = from;
-    postings->tools = tools;
-    index->size.postings += total;
-}
-
-static int compare_names(const void *a, const void *b, void *ctx)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    const mcp_view_index_t *index = ctx;
-    int order = strcmp(index->names[left], index->names[right]);
-
-    return order != 0 ? order : left < right ? -1 : left > right;
-}
-
-static int compare_wholes(const void *a, const void *b)
-{
-    const mcp_view_whole_t *left = a, *right = b;
-
-    if (left->hash != right->hash) {
-        return left->hash < right->hash ? -1 : 1;
-    }
-    return left->tool < right->tool ? -1 : left->tool > right->tool;
-}
-
-static void make_orders(build_t *b, mcp_view_index_t *index)
-{
-    uint32_t *rank = take(b, index, index->count, sizeof(*rank));
-    mcp_view_whole_t *wholes = take(b, index, index->whole_count, sizeof(*wholes));
-    mcp_view_group_t *groups = take(b, index, index->group_count, sizeof(*groups));
-
-    if (b->is_out) {
-        return;
-    }
-    for (uint32_t i = 0; i < index->count; i++) {
-        b->order[i] = i;
-    }
-    qsort_r(b->order, index->count, sizeof(*b->order), compare_names, index);
-    for (uint32_t i = 0; i < index->count; i++) {
-        rank[b->order[i]] = i;
-    }
-    qsort(b->wholes, index->whole_count, sizeof(*b->wholes), compare_wholes);
-    memcpy(wholes, b->wholes, index->whole_count * sizeof(*wholes));
-    memcpy(groups, b->groups, index->group_count * sizeof(*groups));
-    index->rank = rank;
-    index->wholes = wholes;
-    index->groups = groups;
-}
-
 /* --- the whole ------------------------------------------------------------------ */
 
-static void add_whole(build_t *b, mcp_view_index_t *index, const char *name, uint32_t tool)
+static void add_whole(index_build_t *b, mcp_view_index_t *index, const char *name, uint32_t tool)
 {
     char buf[MCP_VIEW_WHOLE_BYTES];
     size_t bytes;
@@ -531,8 +299,9 @@ static void add_whole(build_t *b, mcp_view_index_t *index, const char *name, uin
     }
 }
 
-static mcp_wire_status_t read_tool(build_t *b, mcp_view_index_t *index, const mcp_view_entry_t *tool,
-                                   const char **names, uint32_t *groups)
+static mcp_wire_status_t read_tool(index_build_t *b, mcp_view_index_t *index,
+                                   const mcp_view_entry_t *tool, const char **names,
+                                   uint32_t *groups)
 {
     const char *bare;
 
@@ -571,7 +340,7 @@ static mcp_wire_status_t read_tool(build_t *b, mcp_view_index_t *index, const mc
     return b->is_out ? MCP_E_NOMEM : MCP_OK;
 }
 
-static int make_room(build_t *b, size_t count)
+static int make_room(index_build_t *b, size_t count)
 {
     b->group_slot_count = 16;
     while (b->group_slot_count < 2 * count) {
@@ -584,10 +353,11 @@ static int make_room(build_t *b, size_t count)
     return b->group_slots != NULL && b->groups != NULL && b->order != NULL && b->wholes != NULL;
 }
 
-static mcp_wire_status_t fill(build_t *b, mcp_view_index_t *index, const mcp_view_entry_t *tools)
+static mcp_wire_status_t fill(index_build_t *b, mcp_view_index_t *index,
+                              const mcp_view_entry_t *tools)
 {
-    const char **names = take(b, index, index->count, sizeof(*names));
-    uint32_t *groups = take(b, index, index->count, sizeof(*groups));
+    const char **names = mcp_index_take(b, index, index->count, sizeof(*names));
+    uint32_t *groups = mcp_index_take(b, index, index->count, sizeof(*groups));
     mcp_wire_status_t status = b->is_out || !make_room(b, index->count) ? MCP_E_NOMEM : MCP_OK;
 
     for (b->tool = 0; status == MCP_OK && b->tool < index->count; b->tool++) {
@@ -598,20 +368,20 @@ static mcp_wire_status_t fill(build_t *b, mcp_view_index_t *index, const mcp_vie
     }
     index->names = names;
     index->group_of = groups;
-    make_tables(b, index);
+    mcp_index_tables(b, index);
     if (!b->is_out) {
-        make_postings(b, index, &b->pairs[FIELD_NAME], 0, index->words.count, &index->name);
-        make_postings(b, index, &b->pairs[FIELD_NAME], 1, index->stems.count, &index->part);
-        make_postings(b, index, &b->pairs[FIELD_LABEL], 1, index->stems.count, &index->label);
-        make_postings(b, index, &b->pairs[FIELD_TEXT], 1, index->stems.count, &index->text);
-        make_orders(b, index);
+        mcp_index_postings(b, index, &b->pairs[FIELD_NAME], 0, index->words.count, &index->name);
+        mcp_index_postings(b, index, &b->pairs[FIELD_NAME], 1, index->stems.count, &index->part);
+        mcp_index_postings(b, index, &b->pairs[FIELD_LABEL], 1, index->stems.count, &index->label);
+        mcp_index_postings(b, index, &b->pairs[FIELD_TEXT], 1, index->stems.count, &index->text);
+        mcp_index_orders(b, index);
     }
     index->size.tools = index->count;
     index->size.words = b->seen_count;
     return b->is_out ? MCP_E_NOMEM : MCP_OK;
 }
 
-static void release(build_t *b)
+static void release(index_build_t *b)
 {
     for (size_t i = 0; i < FIELD_COUNT; i++) {
         free(b->pairs[i].rows);
@@ -626,9 +396,10 @@ static void release(build_t *b)
 }
 
 mcp_wire_status_t mcp_view_index_build(const mcp_view_entry_t *tools, size_t count,
-                                       const mcp_view_lexicon_t *lexicon, apr_pool_t *pool, mcp_view_index_t **ret)
+                                       const mcp_view_lexicon_t *lexicon, apr_pool_t *pool,
+                                       mcp_view_index_t **ret)
 {
-    build_t build = {0};
+    index_build_t build = {0};
     apr_pool_t *own = NULL;
     mcp_view_index_t *index;
     mcp_wire_status_t status = MCP_E_NOMEM;

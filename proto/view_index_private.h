@@ -40,12 +40,12 @@ struct mcp_view_index {
     const uint32_t *group_of; /* a tool's group */
     const mcp_view_group_t *groups;
     uint32_t group_count;
-    mcp_view_table_t words;      /* of names, as they stand */
-    mcp_view_postings_t name;    /* by word */
-    mcp_view_table_t stems;      /* of all fields */
-    mcp_view_postings_t part;    /* by stem: of a word of the name */
-    mcp_view_postings_t label;   /* by stem */
-    mcp_view_postings_t text;    /* by stem: description and arguments */
+    mcp_view_table_t words;         /* of names, as they stand */
+    mcp_view_postings_t name;       /* by word */
+    mcp_view_table_t stems;         /* of all fields */
+    mcp_view_postings_t part;       /* by stem: of a word of the name */
+    mcp_view_postings_t label;      /* by stem */
+    mcp_view_postings_t text;       /* by stem: description and arguments */
     const mcp_view_whole_t *wholes; /* by hash, then tool */
     size_t whole_count;
     mcp_view_index_size_t size;
@@ -54,16 +54,18 @@ struct mcp_view_index {
 /* Number of the word in the table, or UINT32_MAX. */
 uint32_t mcp_view_table_find(const mcp_view_table_t *table, const char *word);
 /* The words from *first up to *last begin with these bytes. */
-void mcp_view_table_range(const mcp_view_table_t *table, const char *prefix, size_t bytes, uint32_t *first,
-                          uint32_t *last);
+void mcp_view_table_range(const mcp_view_table_t *table, const char *prefix, size_t bytes,
+                          uint32_t *first, uint32_t *last);
 static inline const char *mcp_view_table_word(const mcp_view_table_t *table, uint32_t number)
 {
     return table->text + table->at[number];
 }
 
-/* A name or a query without what separates words, folded. *ret_bytes 0: there is no word, or it is longer than a name may be. */
+/* A name or a query without what separates words, folded. *ret_bytes 0: there is no word, or it is
+ * longer than a name may be. */
 #define MCP_VIEW_WHOLE_BYTES 1024
-uint64_t mcp_view_whole_hash(const char *text, size_t bytes, char buf[MCP_VIEW_WHOLE_BYTES], size_t *ret_bytes);
+uint64_t mcp_view_whole_hash(const char *text, size_t bytes, char buf[MCP_VIEW_WHOLE_BYTES],
+                             size_t *ret_bytes);
 /* The part of an advertised name behind the account. */
 const char *mcp_view_bare_name(const char *name);
 

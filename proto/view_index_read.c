@@ -19,7 +19,8 @@ void mcp_view_index_size(const mcp_view_index_t *index, mcp_view_index_size_t *r
 }
 
 /* The first word from `low` that isn't before the bytes; is_behind 1: nor begins with them. */
-static uint32_t bound(const mcp_view_table_t *table, const char *prefix, size_t bytes, uint32_t low, int is_behind)
+static uint32_t bound(const mcp_view_table_t *table, const char *prefix, size_t bytes, uint32_t low,
+                      int is_behind)
 {
     uint32_t high = table->count;
 
@@ -29,8 +30,7 @@ static uint32_t bound(const mcp_view_table_t *table, const char *prefix, size_t 
 
         if (order < 0 || (is_behind && order == 0)) {
             low = middle + 1;
-        }
-        else {
+        } else {
             high = middle;
         }
     }
@@ -44,8 +44,8 @@ uint32_t mcp_view_table_find(const mcp_view_table_t *table, const char *word)
     return at < table->count && strcmp(mcp_view_table_word(table, at), word) == 0 ? at : UINT32_MAX;
 }
 
-void mcp_view_table_range(const mcp_view_table_t *table, const char *prefix, size_t bytes, uint32_t *first,
-                          uint32_t *last)
+void mcp_view_table_range(const mcp_view_table_t *table, const char *prefix, size_t bytes,
+                          uint32_t *first, uint32_t *last)
 {
     *first = bound(table, prefix, bytes, 0, 0);
     *last = bound(table, prefix, bytes, *first, 1);

@@ -11,13 +11,14 @@
 
 struct mcp_view_lexicon {
     const mcp_view_lexicon_t *base;
-    apr_hash_t *ordinary;     /* words */
-    apr_hash_t *stems;        /* stems of them */
-    apr_hash_t *distinctive;  /* phrases that name an application although all their words are ordinary */
+    apr_hash_t *ordinary; /* words */
+    apr_hash_t *stems;    /* stems of them */
+    apr_hash_t
+        *distinctive; /* phrases that name an application although all their words are ordinary */
     apr_hash_t *applications; /* phrase to mcp_view_application_t */
 };
 
-#define NAME_BYTES   128 /* of a name; a longer one is left out */
+#define NAME_BYTES 128 /* of a name; a longer one is left out */
 #define PHRASE_BYTES (MCP_VIEW_LEXICON_PARTS * (MCP_VIEW_WORD_BYTES + 1))
 #define NAMES_OF_ONE 32
 
@@ -87,8 +88,10 @@ int mcp_view_lexicon_is_ordinary(const mcp_view_lexicon_t *lexicon, const char *
     return has(lexicon, word, stem);
 }
 
-/* The shipped lexicon knows more names of an application than a connector's label tells: the base is asked first. */
-static const mcp_view_application_t *find_phrase(const mcp_view_lexicon_t *lexicon, const char *phrase)
+/* The shipped lexicon knows more names of an application than a connector's label tells: the base
+ * is asked first. */
+static const mcp_view_application_t *find_phrase(const mcp_view_lexicon_t *lexicon,
+                                                 const char *phrase)
 {
     const mcp_view_application_t *found = NULL;
 
@@ -99,7 +102,8 @@ static const mcp_view_application_t *find_phrase(const mcp_view_lexicon_t *lexic
 }
 
 const mcp_view_application_t *mcp_view_lexicon_application(const mcp_view_lexicon_t *lexicon,
-                                                           const char *const *folded, size_t count, size_t *words)
+                                                           const char *const *folded, size_t count,
+                                                           size_t *words)
 {
     char phrase[PHRASE_BYTES];
     size_t ends[MCP_VIEW_LEXICON_PARTS], bytes = 0;
@@ -154,14 +158,15 @@ static int is_recognised(const mcp_view_lexicon_t *lexicon, const char *phrase)
 
         memcpy(word, at, bytes);
         word[bytes] = '\0';
-        is_all_ordinary = mcp_view_lexicon_is_ordinary(lexicon, word) || mcp_view_words_is_function(word);
+        is_all_ordinary =
+            mcp_view_lexicon_is_ordinary(lexicon, word) || mcp_view_words_is_function(word);
         at += bytes + (at[bytes] == ' ');
     }
     return !is_all_ordinary;
 }
 
-static int add_phrase(mcp_view_lexicon_t *lexicon, mcp_view_application_t *application, const char **phrases,
-                      const char *text, apr_pool_t *pool)
+static int add_phrase(mcp_view_lexicon_t *lexicon, mcp_view_application_t *application,
+                      const char **phrases, const char *text, apr_pool_t *pool)
 {
     char *copy = apr_pstrdup(pool, text);
 
@@ -169,13 +174,15 @@ static int add_phrase(mcp_view_lexicon_t *lexicon, mcp_view_application_t *appli
         return 0;
     }
     phrases[application->phrase_count++] = copy;
-    if (is_recognised(lexicon, copy) && apr_hash_get(lexicon->applications, copy, APR_HASH_KEY_STRING) == NULL) {
+    if (is_recognised(lexicon, copy) &&
+        apr_hash_get(lexicon->applications, copy, APR_HASH_KEY_STRING) == NULL) {
         apr_hash_set(lexicon->applications, copy, APR_HASH_KEY_STRING, application);
     }
     return 1;
 }
 
-static mcp_wire_status_t add_application(mcp_view_lexicon_t *lexicon, const json_t *names, apr_pool_t *pool)
+static mcp_wire_status_t add_application(mcp_view_lexicon_t *lexicon, const json_t *names,
+                                         apr_pool_t *pool)
 {
     size_t count = json_array_size(names);
     mcp_view_application_t *application = apr_pcalloc(pool, sizeof(*application));
@@ -204,7 +211,8 @@ static mcp_wire_status_t add_application(mcp_view_lexicon_t *lexicon, const json
         }
         /* HubSpot is hubspot too; Google Docs isn't googledocs */
         if (!add_phrase(lexicon, application, phrases, phrase.text, pool) ||
-            (phrase.words > 1 && strchr(text, ' ') == NULL && phrase.joined_bytes <= MCP_VIEW_WORD_BYTES &&
+            (phrase.words > 1 && strchr(text, ' ') == NULL &&
+             phrase.joined_bytes <= MCP_VIEW_WORD_BYTES &&
              !add_phrase(lexicon, application, phrases, phrase.joined, pool))) {
             return MCP_E_NOMEM;
         }
@@ -212,7 +220,8 @@ static mcp_wire_status_t add_application(mcp_view_lexicon_t *lexicon, const json
     return application->name != NULL ? MCP_OK : MCP_E_NOMEM;
 }
 
-static mcp_wire_status_t add_applications(mcp_view_lexicon_t *lexicon, const json_t *list, apr_pool_t *pool)
+static mcp_wire_status_t add_applications(mcp_view_lexicon_t *lexicon, const json_t *list,
+                                          apr_pool_t *pool)
 {
     mcp_wire_status_t status = MCP_OK;
     size_t names = 0;
@@ -229,7 +238,8 @@ static mcp_wire_status_t add_applications(mcp_view_lexicon_t *lexicon, const jso
     return status;
 }
 
-static mcp_wire_status_t add_distinctive(mcp_view_lexicon_t *lexicon, const json_t *list, apr_pool_t *pool)
+static mcp_wire_status_t add_distinctive(mcp_view_lexicon_t *lexicon, const json_t *list,
+                                         apr_pool_t *pool)
 {
     if (list != NULL && !json_is_array(list)) {
         return MCP_E_FIELD;
@@ -245,14 +255,17 @@ static mcp_wire_status_t add_distinctive(mcp_view_lexicon_t *lexicon, const json
             return MCP_E_FIELD;
         }
         if (read_phrase(json_string_value(name), json_string_length(name), &phrase)) {
-            apr_hash_set(lexicon->distinctive, apr_pstrdup(pool, phrase.text), APR_HASH_KEY_STRING, "");
-            apr_hash_set(lexicon->distinctive, apr_pstrdup(pool, phrase.joined), APR_HASH_KEY_STRING, "");
+            apr_hash_set(lexicon->distinctive, apr_pstrdup(pool, phrase.text), APR_HASH_KEY_STRING,
+                         "");
+            apr_hash_set(lexicon->distinctive, apr_pstrdup(pool, phrase.joined),
+                         APR_HASH_KEY_STRING, "");
         }
     }
     return MCP_OK;
 }
 
-static mcp_wire_status_t add_words(mcp_view_lexicon_t *lexicon, const json_t *text, apr_pool_t *pool)
+static mcp_wire_status_t add_words(mcp_view_lexicon_t *lexicon, const json_t *text,
+                                   apr_pool_t *pool)
 {
     size_t count = 0;
     char *at;
@@ -312,11 +325,13 @@ static mcp_wire_status_t fill(mcp_view_lexicon_t *lexicon, const json_t *blob, a
     if (status == MCP_OK) {
         status = add_distinctive(lexicon, json_object_get(blob, "distinctive"), pool);
     }
-    return status == MCP_OK ? add_applications(lexicon, json_object_get(blob, "applications"), pool) : status;
+    return status == MCP_OK ? add_applications(lexicon, json_object_get(blob, "applications"), pool)
+                            : status;
 }
 
-mcp_wire_status_t mcp_view_lexicon_parse(const char *bytes, size_t size, const mcp_view_lexicon_t *base,
-                                         apr_pool_t *pool, mcp_view_lexicon_t **ret)
+mcp_wire_status_t mcp_view_lexicon_parse(const char *bytes, size_t size,
+                                         const mcp_view_lexicon_t *base, apr_pool_t *pool,
+                                         mcp_view_lexicon_t **ret)
 {
     json_t *blob = NULL;
     apr_pool_t *own = NULL;
@@ -381,7 +396,8 @@ static int next_line(lines_t *lines, const char **ret, size_t *bytes)
 }
 
 /* Cuts what stands before `until` from the text, without blanks around. */
-static int next_part(const char **text, size_t *bytes, char until, const char **ret, size_t *ret_bytes)
+static int next_part(const char **text, size_t *bytes, char until, const char **ret,
+                     size_t *ret_bytes)
 {
     const char *mark;
 
@@ -404,7 +420,8 @@ static int next_part(const char **text, size_t *bytes, char until, const char **
 }
 
 /* name TAB category TAB other names TAB distinctive */
-static mcp_wire_status_t pack_application(const char *line, size_t bytes, json_t *applications, json_t *distinctive)
+static mcp_wire_status_t pack_application(const char *line, size_t bytes, json_t *applications,
+                                          json_t *distinctive)
 {
     const char *name, *others = "", *part;
     size_t name_bytes, others_bytes = 0, part_bytes;
@@ -420,7 +437,8 @@ static mcp_wire_status_t pack_application(const char *line, size_t bytes, json_t
         next_part(&line, &bytes, '\t', &others, &others_bytes);
     }
     if (next_part(&line, &bytes, '\t', &part, &part_bytes) && part_bytes > 0) {
-        is_distinctive = part_bytes == strlen("distinctive") && memcmp(part, "distinctive", part_bytes) == 0;
+        is_distinctive =
+            part_bytes == strlen("distinctive") && memcmp(part, "distinctive", part_bytes) == 0;
         failed |= !is_distinctive;
     }
     while (next_part(&others, &others_bytes, ',', &part, &part_bytes)) {
@@ -462,8 +480,8 @@ static mcp_wire_status_t pack_words(lines_t *lines, size_t size, json_t **ret)
     return *ret != NULL ? MCP_OK : MCP_E_FIELD;
 }
 
-static mcp_wire_status_t pack(json_t *blob, lines_t *applications, lines_t *words, size_t words_size,
-                              size_t *line_number)
+static mcp_wire_status_t pack(json_t *blob, lines_t *applications, lines_t *words,
+                              size_t words_size, size_t *line_number)
 {
     json_t *list = json_array(), *distinctive = json_array(), *text = NULL;
     mcp_wire_status_t status = list == NULL || distinctive == NULL ? MCP_E_NOMEM : MCP_OK;
@@ -486,10 +504,12 @@ static mcp_wire_status_t pack(json_t *blob, lines_t *applications, lines_t *word
     return status;
 }
 
-mcp_wire_status_t mcp_view_lexicon_pack(const char *applications, size_t applications_size, const char *words,
-                                        size_t words_size, json_t **ret, size_t *line)
+mcp_wire_status_t mcp_view_lexicon_pack(const char *applications, size_t applications_size,
+                                        const char *words, size_t words_size, json_t **ret,
+                                        size_t *line)
 {
-    lines_t names = {.at = applications, .end = applications != NULL ? applications + applications_size : NULL};
+    lines_t names = {.at = applications,
+                     .end = applications != NULL ? applications + applications_size : NULL};
     lines_t list = {.at = words, .end = words != NULL ? words + words_size : NULL};
     json_t *blob;
     mcp_wire_status_t status;

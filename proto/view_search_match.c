@@ -1,4 +1,5 @@
-/* The tools of a word: see view_search_private.h. Touches the postings of words that match, found through the ordered tables. */
+/* The tools of a word: see view_search_private.h. Touches the postings of words that match, found
+ * through the ordered tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +90,8 @@ static void mark(search_t *s, const mcp_view_postings_t *postings, uint32_t word
             return;
         }
         if (entry->stamp != s->stamp) {
-            if (!mcp_search_room(s, &rows, s->touched_count, &s->touched_room, sizeof(*s->touched))) {
+            if (!mcp_search_room(s, &rows, s->touched_count, &s->touched_room,
+                                 sizeof(*s->touched))) {
                 return;
             }
             s->touched = rows;
@@ -197,7 +199,8 @@ static void match_stems(search_t *s, const char *stem, int is_silent)
     }
 }
 
-size_t mcp_search_match(search_t *s, const char *word, size_t bytes, const char *stem, mcp_view_form_t form)
+size_t mcp_search_match(search_t *s, const char *word, size_t bytes, const char *stem,
+                        mcp_view_form_t form)
 {
     uint32_t found = mcp_view_table_find(&s->index->words, word);
     int is_silent = mcp_view_words_is_silent(word);
@@ -217,6 +220,12 @@ size_t mcp_search_match(search_t *s, const char *word, size_t bytes, const char 
         match_stems(s, stem, is_silent);
     }
     return s->touched_count;
+}
+
+size_t mcp_search_term(search_t *s, const search_term_t *term)
+{
+    return mcp_search_match(s, term->token->text, term->token->bytes, term->stem,
+                            term->token->form);
 }
 
 static uint32_t stem_number(const search_t *s, const char *word, size_t bytes)
@@ -244,7 +253,8 @@ int mcp_search_is_label(const search_t *s, const char *word, size_t bytes)
     return stem != UINT32_MAX && s->index->label.from[stem] < s->index->label.from[stem + 1];
 }
 
-/* log2 of x / 2^32, x >= 2^32, in 1/2^24: the whole part, then a bit for each squaring of the rest. */
+/* log2 of x / 2^32, x >= 2^32, in 1/2^24: the whole part, then a bit for each squaring of the rest.
+ * */
 static uint64_t log2_of(uint64_t x)
 {
     unsigned whole = 0;
@@ -284,9 +294,9 @@ uint32_t mcp_search_points(uint32_t fields)
 
     if (fields & MCP_VIEW_FIELD_NAME) {
         points = 5;
-    }
-    else if (fields & MCP_VIEW_FIELD_NAME_PART) {
+    } else if (fields & MCP_VIEW_FIELD_NAME_PART) {
         points = 3;
     }
-    return points + (fields & MCP_VIEW_FIELD_LABEL ? 2 : 0) + (fields & MCP_VIEW_FIELD_DESCRIPTION ? 1 : 0);
+    return points + (fields & MCP_VIEW_FIELD_LABEL ? 2 : 0) +
+           (fields & MCP_VIEW_FIELD_DESCRIPTION ? 1 : 0);
 }

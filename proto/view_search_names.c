@@ -18,8 +18,7 @@ static int has_tool(const mcp_view_postings_t *postings, uint32_t word, uint32_t
         }
         if (postings->tools[middle] < tool) {
             low = middle + 1;
-        }
-        else {
+        } else {
             high = middle;
         }
     }
@@ -32,7 +31,8 @@ typedef struct presence {
 } presence_t;
 
 /* 1 if a tool has all these words in a field; s not NULL: marks every such tool as called so. */
-static int is_any(const mcp_view_postings_t *postings, const uint32_t *words, size_t count, search_t *s)
+static int is_any(const mcp_view_postings_t *postings, const uint32_t *words, size_t count,
+                  search_t *s)
 {
     int is_found = 0;
 
@@ -63,7 +63,8 @@ static int is_any(const mcp_view_postings_t *postings, const uint32_t *words, si
     return is_found;
 }
 
-/* Looks for all words of the phrase in the account and connector of a tool; and in names of tools, unless they are all ordinary. */
+/* Looks for all words of the phrase in the account and connector of a tool; and in names of tools,
+ * unless they are all ordinary. */
 static void find_phrase(search_t *s, const char *phrase, presence_t *ret)
 {
     uint32_t stems[MCP_VIEW_LEXICON_PARTS], words[MCP_VIEW_LEXICON_PARTS];
@@ -92,7 +93,8 @@ static void find_phrase(search_t *s, const char *phrase, presence_t *ret)
     }
 }
 
-static void find_application(search_t *s, const mcp_view_application_t *application, presence_t *ret)
+static void find_application(search_t *s, const mcp_view_application_t *application,
+                             presence_t *ret)
 {
     for (size_t i = 0; i < application->phrase_count; i++) {
         find_phrase(s, application->phrases[i], ret);
@@ -119,9 +121,10 @@ static void find_tokens(search_t *s, size_t from, size_t to, presence_t *ret)
     find_phrase(s, phrase, ret);
 }
 
-/* A domain is looked for under all its words, without its ending, or under what stands before that: app.asana.com as "app asana com",
- * "app asana" or "asana". */
-static void find_domain(search_t *s, const search_span_t *span, size_t from, size_t to, presence_t *ret)
+/* A domain is looked for under all its words, without its ending, or under what stands before that:
+ * app.asana.com as "app asana com", "app asana" or "asana". */
+static void find_domain(search_t *s, const search_span_t *span, size_t from, size_t to,
+                        presence_t *ret)
 {
     const char *text = s->query->text;
     size_t ending = to, label, mark = span->to;
@@ -173,14 +176,14 @@ static void find_names(search_t *s)
             words[count] = s->tokens[i + count].text;
             count++;
         }
-        found = count > 0 ? mcp_view_lexicon_application(s->index->lexicon, words, count, &taken) : NULL;
+        found = count > 0 ? mcp_view_lexicon_application(s->index->lexicon, words, count, &taken)
+                          : NULL;
         if (found != NULL) {
             presence_t there = {0};
 
             find_application(s, found, &there);
             add(s, found, i, i + taken, there);
-        }
-        else {
+        } else {
             taken = 1;
         }
         i += taken;

@@ -1,5 +1,6 @@
-/* A search at work: what its rooms share. view_search_words.c reads the query, view_search_names.c finds the applications it names,
- * view_search_match.c finds a word's tools, view_search.c is the story. */
+/* A search at work: what its rooms share. view_search_words.c reads the query, view_search_names.c
+ * finds the applications it names, view_search_match.c finds a word's tools, view_search_answer.c
+ * tells what is found, view_search.c is the story. */
 #ifndef MCP_VIEW_SEARCH_PRIVATE_H
 #define MCP_VIEW_SEARCH_PRIVATE_H
 
@@ -8,7 +9,7 @@
 
 #define SEARCH_TOKENS 2048 /* words of a query, repetitions and dropped ones included */
 #define SEARCH_VALUES 512  /* values and domains of a query */
-#define SEARCH_NAMED  32   /* applications of a query */
+#define SEARCH_NAMED 32    /* applications of a query */
 
 /* A word of the query at its place. */
 typedef struct search_token {
@@ -40,8 +41,8 @@ typedef struct search_term {
 typedef struct search_named {
     const mcp_view_application_t *application; /* NULL: a domain that no application is known by */
     size_t from, to;                           /* in the query's text */
-    int is_connected; /* an account or a connector is called so */
-    int is_called;    /* the name of some tool says it */
+    int is_connected;                          /* an account or a connector is called so */
+    int is_called;                             /* the name of some tool says it */
 } search_named_t;
 
 /* A tool that a word matched. */
@@ -49,8 +50,8 @@ typedef struct search_entry {
     uint32_t tool;
     uint32_t stamp;  /* the matching that set fields */
     uint32_t fields; /* MCP_VIEW_FIELD_… */
-    int is_whole;  /* the query is its name */
-    int is_called; /* its name says an application that the query names */
+    int is_whole;    /* the query is its name */
+    int is_called;   /* its name says an application that the query names */
     uint64_t score, covered;
 } search_entry_t;
 
@@ -88,11 +89,16 @@ void mcp_search_read(search_t *s);
 /* Makes terms of the tokens. */
 void mcp_search_terms(search_t *s);
 
-/* Finds the applications that the query names, and which are connected; marks the entries of tools whose names say one. */
+/* Finds the applications that the query names, and which are connected; marks the entries of tools
+ * whose names say one. */
 void mcp_search_named(search_t *s);
 
-/* The tools of a word, by all rules: entries with this stamp, listed in touched. Answers how many. */
-size_t mcp_search_match(search_t *s, const char *word, size_t bytes, const char *stem, mcp_view_form_t form);
+/* The tools of a word, by all rules: entries with this stamp, listed in touched. Answers how many.
+ * */
+size_t mcp_search_match(search_t *s, const char *word, size_t bytes, const char *stem,
+                        mcp_view_form_t form);
+/* The same for a term. */
+size_t mcp_search_term(search_t *s, const search_term_t *term);
 /* The entry of a tool; is_made 1: made if need be. NULL: none, or no memory. */
 search_entry_t *mcp_search_entry(search_t *s, uint32_t tool, int is_made);
 /* 1 if any tool has the word as it stands in a name, or its stem in another field. */
@@ -103,5 +109,14 @@ int mcp_search_is_label(const search_t *s, const char *word, size_t bytes);
 uint32_t mcp_search_weight(size_t count, size_t tools);
 /* What these fields score. */
 uint32_t mcp_search_points(uint32_t fields);
+
+/* Chooses the answers among the entries and fills found with all there is to tell. */
+mcp_wire_status_t mcp_search_answer(search_t *s, mcp_view_found_t *found, int is_retry,
+                                    apr_pool_t *pool);
+/* Fills found's list of words that no tool has; 0: no memory. */
+int mcp_search_unmatched(const search_t *s, mcp_view_found_t *found, apr_pool_t *pool);
+/* A search; is_retry 1: of a suggestion, which has none of its own. */
+mcp_wire_status_t mcp_search_run(const mcp_view_index_t *index, const mcp_view_query_t *query,
+                                 int is_retry, apr_pool_t *pool, mcp_view_found_t **ret);
 
 #endif

@@ -78,7 +78,8 @@ static int is_application(const search_t *s, size_t from, size_t to)
     for (size_t i = 0; i < count; i++) {
         words[i] = s->tokens[from + i].text;
     }
-    return mcp_view_lexicon_application(s->index->lexicon, words, count, &taken) != NULL && taken == count;
+    return mcp_view_lexicon_application(s->index->lexicon, words, count, &taken) != NULL &&
+           taken == count;
 }
 
 /* What is quoted is a value, but for the name of an application or of a label. */
@@ -147,7 +148,8 @@ static void mark_values(search_t *s)
 
 /* --- what borders cut --------------------------------------------------------- */
 
-/* 1 if these parts are one word: a label or an application is called so, or tools know the whole and not all the parts. */
+/* 1 if these parts are one word: a label or an application is called so, or tools know the whole
+ * and not all the parts. */
 static int is_one_word(const search_t *s, const search_token_t *whole, size_t from, size_t to)
 {
     const char *word = whole->text;
@@ -159,12 +161,14 @@ static int is_one_word(const search_t *s, const search_token_t *whole, size_t fr
         return 1;
     }
     for (size_t i = from; i < to; i++) {
-        are_parts_known = are_parts_known && mcp_search_is_word(s, s->tokens[i].text, s->tokens[i].bytes);
+        are_parts_known =
+            are_parts_known && mcp_search_is_word(s, s->tokens[i].text, s->tokens[i].bytes);
     }
     return !are_parts_known && mcp_search_is_word(s, whole->text, whole->bytes);
 }
 
-/* Puts parts of one run together where they are one word: the whole of up to three, else neighbours. */
+/* Puts parts of one run together where they are one word: the whole of up to three, else
+ * neighbours. */
 static void join_runs(search_t *s)
 {
     size_t kept = 0;
@@ -185,7 +189,10 @@ static void join_runs(search_t *s)
             continue;
         }
         for (size_t i = from; i < to;) {
-            size_t end = i + 2 <= to && join(s, i, i + 2, &whole) && is_one_word(s, &whole, i, i + 2) ? i + 2 : i + 1;
+            size_t end =
+                i + 2 <= to && join(s, i, i + 2, &whole) && is_one_word(s, &whole, i, i + 2)
+                    ? i + 2
+                    : i + 1;
 
             s->tokens[kept++] = end == i + 2 ? whole : s->tokens[i];
             i = end;
@@ -225,8 +232,8 @@ static mcp_view_role_t role_of(const search_token_t *token)
     return mcp_view_words_is_generic(token->text) ? MCP_VIEW_ROLE_GENERIC : MCP_VIEW_ROLE_CONTENT;
 }
 
-/* How many stages a query has to fall before the word counts: 0 content; 1 content of a quotation or other value; 2 generic words and
- * numbers; 3 function words. */
+/* How many stages a query has to fall before the word counts: 0 content; 1 content of a quotation
+ * or other value; 2 generic words and numbers; 3 function words. */
 static int stage_of(const search_token_t *token)
 {
     if (mcp_view_words_is_function(token->text)) {
@@ -239,7 +246,8 @@ static int stage_of(const search_token_t *token)
 }
 
 /* The term of the token's stem; NULL: none yet. */
-static search_term_t *find_term(search_t *s, const char *stem, const uint32_t *slots, size_t slot_count, size_t *at)
+static search_term_t *find_term(search_t *s, const char *stem, const uint32_t *slots,
+                                size_t slot_count, size_t *at)
 {
     uint64_t hash = 0xcbf29ce484222325u;
 
@@ -276,8 +284,7 @@ static void make_terms(search_t *s, uint32_t *slots, size_t slot_count)
             memset(term, 0, sizeof(*term));
             memcpy(term->stem, stem, sizeof(stem));
             slots[at] = (uint32_t)++s->term_count;
-        }
-        else if (stage_of(term->token) <= stage_of(token)) {
+        } else if (stage_of(term->token) <= stage_of(token)) {
             continue;
         }
         term->token = token;
@@ -317,8 +324,8 @@ void mcp_search_terms(search_t *s)
             s->is_cut = 1;
         }
         used += (size_t)term->is_used;
-        term->is_soft = !term->is_used && term->token->value == MCP_VIEW_VALUE_QUOTED && stage_of(term->token) == 1 &&
-                        i < MCP_VIEW_SEARCH_WORDS;
+        term->is_soft = !term->is_used && term->token->value == MCP_VIEW_VALUE_QUOTED &&
+                        stage_of(term->token) == 1 && i < MCP_VIEW_SEARCH_WORDS;
         if (term->is_used) {
             term->role = MCP_VIEW_ROLE_CONTENT;
         }

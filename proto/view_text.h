@@ -6,8 +6,16 @@
 
 #define MCP_VIEW_TEXT_MAX 2001 /* bytes of the longest, with its NUL */
 
-/* How to read the list of tools, into buf (MCP_VIEW_TEXT_MAX bytes). prefix: of the control plane, a label. Answers the bytes written
- * without the NUL. */
-size_t mcp_view_text_instructions(const char *prefix, char *buf, size_t size);
+/* What the text is about. */
+typedef struct mcp_view_about {
+    const char *prefix;     /* of the control plane, a label */
+    int is_collapsed;       /* connected tools are found by search */
+    const char *const *applications; /* labels of the connectors that the caller has tools of, sorted; may be NULL when there is none */
+    size_t application_count;
+} mcp_view_about_t;
+
+/* How to read the list of tools, into buf (MCP_VIEW_TEXT_MAX bytes), whole sentences alone; applications that find no room are counted.
+ * Answers the bytes written without the NUL. */
+size_t mcp_view_text_instructions(const mcp_view_about_t *about, char *buf, size_t size);
 
 #endif

@@ -27,42 +27,42 @@ typedef struct range {
 
 /* Beyond ASCII, ordered; what stands in no range is a letter. */
 static const range_t ranges[] = {
-    {0x80, 0xa9, MARK_BREAK},       {0xab, 0xac, MARK_BREAK},       {0xad, 0xad, MARK_SKIP},
-    {0xae, 0xb4, MARK_BREAK},       {0xb6, 0xb9, MARK_BREAK},       {0xbb, 0xbf, MARK_BREAK},
-    {0xd7, 0xd7, MARK_BREAK},       {0xf7, 0xf7, MARK_BREAK},       {0x2c2, 0x2df, MARK_BREAK},
-    {0x300, 0x36f, MARK_SKIP},      {0x37e, 0x37e, MARK_BREAK},     {0x387, 0x387, MARK_BREAK},
-    {0x483, 0x489, MARK_SKIP},      {0x55a, 0x55f, MARK_BREAK},     {0x589, 0x58a, MARK_BREAK},
-    {0x591, 0x5bd, MARK_SKIP},      {0x5be, 0x5be, MARK_BREAK},     {0x5bf, 0x5bf, MARK_SKIP},
-    {0x5c0, 0x5c0, MARK_BREAK},     {0x5c1, 0x5c2, MARK_SKIP},      {0x5c3, 0x5c3, MARK_BREAK},
-    {0x5c4, 0x5c7, MARK_SKIP},      {0x5f3, 0x5f4, MARK_BREAK},     {0x600, 0x60f, MARK_BREAK},
-    {0x610, 0x61a, MARK_SKIP},      {0x61b, 0x61f, MARK_BREAK},     {0x640, 0x640, MARK_SKIP},
-    {0x64b, 0x65f, MARK_SKIP},      {0x660, 0x669, MARK_DIGIT},     {0x66a, 0x66d, MARK_BREAK},
-    {0x670, 0x670, MARK_SKIP},      {0x6d4, 0x6d4, MARK_BREAK},     {0x6d6, 0x6ed, MARK_SKIP},
-    {0x6f0, 0x6f9, MARK_DIGIT},     {0x6fd, 0x6fe, MARK_BREAK},     {0x964, 0x965, MARK_BREAK},
-    {0x966, 0x96f, MARK_DIGIT},     {0xe3f, 0xe3f, MARK_BREAK},     {0xe4f, 0xe4f, MARK_BREAK},
-    {0xe50, 0xe59, MARK_DIGIT},     {0xe5a, 0xe5b, MARK_BREAK},     {0xe00, 0xe7f, MARK_THAI},
-    {0xed0, 0xed9, MARK_DIGIT},     {0xe80, 0xeff, MARK_LAO},       {0x104a, 0x104f, MARK_BREAK},
-    {0x1000, 0x109f, MARK_MYANMAR}, {0x17d4, 0x17da, MARK_BREAK},   {0x17e0, 0x17e9, MARK_DIGIT},
-    {0x1780, 0x17ff, MARK_KHMER},   {0x1ab0, 0x1aff, MARK_SKIP},    {0x1dc0, 0x1dff, MARK_SKIP},
-    {0x2000, 0x200b, MARK_BREAK},   {0x200c, 0x200f, MARK_SKIP},    {0x2010, 0x2029, MARK_BREAK},
-    {0x202a, 0x202e, MARK_SKIP},    {0x202f, 0x205f, MARK_BREAK},   {0x2060, 0x206f, MARK_SKIP},
-    {0x2070, 0x20cf, MARK_BREAK},   {0x20d0, 0x20ff, MARK_SKIP},    {0x2100, 0x2bff, MARK_BREAK},
-    {0x2e00, 0x2e7f, MARK_BREAK},   {0x2e80, 0x2fdf, MARK_HAN},     {0x2ff0, 0x3004, MARK_BREAK},
-    {0x3005, 0x3007, MARK_HAN},     {0x3008, 0x3020, MARK_BREAK},   {0x3021, 0x3029, MARK_HAN},
-    {0x302a, 0x3030, MARK_BREAK},   {0x3031, 0x3035, MARK_HAN},     {0x3036, 0x303f, MARK_BREAK},
-    {0x3099, 0x309c, MARK_SKIP},    {0x3040, 0x309f, MARK_HAN},     {0x30a0, 0x30a0, MARK_BREAK},
-    {0x30fb, 0x30fb, MARK_BREAK},   {0x30a1, 0x312f, MARK_HAN},     {0x3190, 0x31ff, MARK_HAN},
-    {0x3200, 0x33ff, MARK_BREAK},   {0x3400, 0x4dbf, MARK_HAN},     {0x4dc0, 0x4dff, MARK_BREAK},
-    {0x4e00, 0x9fff, MARK_HAN},     {0xd800, 0xf8ff, MARK_BREAK},   {0xf900, 0xfaff, MARK_HAN},
-    {0xfe00, 0xfe0f, MARK_SKIP},    {0xfe10, 0xfe1f, MARK_BREAK},   {0xfe20, 0xfe2f, MARK_SKIP},
-    {0xfe30, 0xfe6f, MARK_BREAK},   {0xfeff, 0xfeff, MARK_SKIP},    {0xff00, 0xff0f, MARK_BREAK},
-    {0xff10, 0xff19, MARK_DIGIT},   {0xff1a, 0xff20, MARK_BREAK},   {0xff21, 0xff3a, MARK_UPPER},
-    {0xff3b, 0xff40, MARK_BREAK},   {0xff41, 0xff5a, MARK_LOWER},   {0xff5b, 0xff65, MARK_BREAK},
-    {0xff66, 0xff9d, MARK_HAN},     {0xff9e, 0xff9f, MARK_SKIP},    {0xffe0, 0xffff, MARK_BREAK},
-    {0x1f000, 0x1fbff, MARK_BREAK}, {0x20000, 0x3ffff, MARK_HAN},   {0xe0000, 0x10ffff, MARK_SKIP}};
+    {0x80, 0xa9, MARK_BREAK},       {0xab, 0xac, MARK_BREAK},     {0xad, 0xad, MARK_SKIP},
+    {0xae, 0xb4, MARK_BREAK},       {0xb6, 0xb9, MARK_BREAK},     {0xbb, 0xbf, MARK_BREAK},
+    {0xd7, 0xd7, MARK_BREAK},       {0xf7, 0xf7, MARK_BREAK},     {0x2c2, 0x2df, MARK_BREAK},
+    {0x300, 0x36f, MARK_SKIP},      {0x37e, 0x37e, MARK_BREAK},   {0x387, 0x387, MARK_BREAK},
+    {0x483, 0x489, MARK_SKIP},      {0x55a, 0x55f, MARK_BREAK},   {0x589, 0x58a, MARK_BREAK},
+    {0x591, 0x5bd, MARK_SKIP},      {0x5be, 0x5be, MARK_BREAK},   {0x5bf, 0x5bf, MARK_SKIP},
+    {0x5c0, 0x5c0, MARK_BREAK},     {0x5c1, 0x5c2, MARK_SKIP},    {0x5c3, 0x5c3, MARK_BREAK},
+    {0x5c4, 0x5c7, MARK_SKIP},      {0x5f3, 0x5f4, MARK_BREAK},   {0x600, 0x60f, MARK_BREAK},
+    {0x610, 0x61a, MARK_SKIP},      {0x61b, 0x61f, MARK_BREAK},   {0x640, 0x640, MARK_SKIP},
+    {0x64b, 0x65f, MARK_SKIP},      {0x660, 0x669, MARK_DIGIT},   {0x66a, 0x66d, MARK_BREAK},
+    {0x670, 0x670, MARK_SKIP},      {0x6d4, 0x6d4, MARK_BREAK},   {0x6d6, 0x6ed, MARK_SKIP},
+    {0x6f0, 0x6f9, MARK_DIGIT},     {0x6fd, 0x6fe, MARK_BREAK},   {0x964, 0x965, MARK_BREAK},
+    {0x966, 0x96f, MARK_DIGIT},     {0xe3f, 0xe3f, MARK_BREAK},   {0xe4f, 0xe4f, MARK_BREAK},
+    {0xe50, 0xe59, MARK_DIGIT},     {0xe5a, 0xe5b, MARK_BREAK},   {0xe00, 0xe7f, MARK_THAI},
+    {0xed0, 0xed9, MARK_DIGIT},     {0xe80, 0xeff, MARK_LAO},     {0x104a, 0x104f, MARK_BREAK},
+    {0x1000, 0x109f, MARK_MYANMAR}, {0x17d4, 0x17da, MARK_BREAK}, {0x17e0, 0x17e9, MARK_DIGIT},
+    {0x1780, 0x17ff, MARK_KHMER},   {0x1ab0, 0x1aff, MARK_SKIP},  {0x1dc0, 0x1dff, MARK_SKIP},
+    {0x2000, 0x200b, MARK_BREAK},   {0x200c, 0x200f, MARK_SKIP},  {0x2010, 0x2029, MARK_BREAK},
+    {0x202a, 0x202e, MARK_SKIP},    {0x202f, 0x205f, MARK_BREAK}, {0x2060, 0x206f, MARK_SKIP},
+    {0x2070, 0x20cf, MARK_BREAK},   {0x20d0, 0x20ff, MARK_SKIP},  {0x2100, 0x2bff, MARK_BREAK},
+    {0x2e00, 0x2e7f, MARK_BREAK},   {0x2e80, 0x2fdf, MARK_HAN},   {0x2ff0, 0x3004, MARK_BREAK},
+    {0x3005, 0x3007, MARK_HAN},     {0x3008, 0x3020, MARK_BREAK}, {0x3021, 0x3029, MARK_HAN},
+    {0x302a, 0x3030, MARK_BREAK},   {0x3031, 0x3035, MARK_HAN},   {0x3036, 0x303f, MARK_BREAK},
+    {0x3099, 0x309c, MARK_SKIP},    {0x3040, 0x309f, MARK_HAN},   {0x30a0, 0x30a0, MARK_BREAK},
+    {0x30fb, 0x30fb, MARK_BREAK},   {0x30a1, 0x312f, MARK_HAN},   {0x3190, 0x31ff, MARK_HAN},
+    {0x3200, 0x33ff, MARK_BREAK},   {0x3400, 0x4dbf, MARK_HAN},   {0x4dc0, 0x4dff, MARK_BREAK},
+    {0x4e00, 0x9fff, MARK_HAN},     {0xd800, 0xf8ff, MARK_BREAK}, {0xf900, 0xfaff, MARK_HAN},
+    {0xfe00, 0xfe0f, MARK_SKIP},    {0xfe10, 0xfe1f, MARK_BREAK}, {0xfe20, 0xfe2f, MARK_SKIP},
+    {0xfe30, 0xfe6f, MARK_BREAK},   {0xfeff, 0xfeff, MARK_SKIP},  {0xff00, 0xff0f, MARK_BREAK},
+    {0xff10, 0xff19, MARK_DIGIT},   {0xff1a, 0xff20, MARK_BREAK}, {0xff21, 0xff3a, MARK_UPPER},
+    {0xff3b, 0xff40, MARK_BREAK},   {0xff41, 0xff5a, MARK_LOWER}, {0xff5b, 0xff65, MARK_BREAK},
+    {0xff66, 0xff9d, MARK_HAN},     {0xff9e, 0xff9f, MARK_SKIP},  {0xffe0, 0xffff, MARK_BREAK},
+    {0x1f000, 0x1fbff, MARK_BREAK}, {0x20000, 0x3ffff, MARK_HAN}, {0xe0000, 0x10ffff, MARK_SKIP}};
 
 #define RUN_LETTERS 128 /* of an unbroken stretch; a longer one is taken as several */
-#define RUN_PARTS   3   /* of one whose whole is a word too */
+#define RUN_PARTS 3     /* of one whose whole is a word too */
 
 typedef struct letter {
     uint32_t folded;
@@ -137,15 +137,14 @@ static mark_t mark_of(uint32_t c)
 {
     size_t low = 0, high = sizeof(ranges) / sizeof(ranges[0]);
 
-    /* The ranges' ends are ordered except where a wide one stands behind narrow ones that it holds; the first
-     * whose end isn't below c is the right one either way. */
+    /* The ranges' ends are ordered except where a wide one stands behind narrow ones that it holds;
+     * the first whose end isn't below c is the right one either way. */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
         if (ranges[middle].last < c) {
             low = middle + 1;
-        }
-        else {
+        } else {
             high = middle;
         }
     }
@@ -178,12 +177,10 @@ static void fold_entry(uint16_t entry, letter_t *letter)
     if (base == 0xe6) { /* æ */
         letter->folded = 'a';
         letter->second = 'e';
-    }
-    else if (base == 0x153) { /* œ */
+    } else if (base == 0x153) { /* œ */
         letter->folded = 'o';
         letter->second = 'e';
-    }
-    else if (base == 0xfe) { /* þ */
+    } else if (base == 0xfe) { /* þ */
         letter->folded = 't';
         letter->second = 'h';
     }
@@ -197,18 +194,14 @@ static void fold_wide(uint32_t c, letter_t *letter)
         if (c == 0xdf) { /* ß */
             letter->folded = letter->second = 's';
         }
-    }
-    else if (c >= 0x370 && c <= 0x52f) {
+    } else if (c >= 0x370 && c <= 0x52f) {
         fold_entry(mcp_view_fold_0370[c - 0x370], letter);
-    }
-    else if (c >= 0x1e00 && c <= 0x1fff) {
+    } else if (c >= 0x1e00 && c <= 0x1fff) {
         fold_entry(mcp_view_fold_1e00[c - 0x1e00], letter);
-    }
-    else if (c >= 0x531 && c <= 0x556) { /* Armenian */
+    } else if (c >= 0x531 && c <= 0x556) { /* Armenian */
         letter->folded = c + 0x30;
         letter->mark = MARK_UPPER;
-    }
-    else if (c >= 0xff21 && c <= 0xff5a) { /* full width */
+    } else if (c >= 0xff21 && c <= 0xff5a) { /* full width */
         letter->folded = (c - 0xff21) % 32 + 'a';
     }
 }
@@ -222,12 +215,10 @@ static void read_letter(uint32_t c, letter_t *letter)
         letter->mark = MARK_BREAK;
         if (c >= 'a' && c <= 'z') {
             letter->mark = MARK_LOWER;
-        }
-        else if (c >= 'A' && c <= 'Z') {
+        } else if (c >= 'A' && c <= 'Z') {
             letter->mark = MARK_UPPER;
             letter->folded = c + 32;
-        }
-        else if (c >= '0' && c <= '9') {
+        } else if (c >= '0' && c <= '9') {
             letter->mark = MARK_DIGIT;
         }
         return;
@@ -235,8 +226,7 @@ static void read_letter(uint32_t c, letter_t *letter)
     letter->mark = (uint8_t)mark_of(c);
     if (letter->mark == MARK_DIGIT) {
         letter->folded = digit_of(c);
-    }
-    else if (letter->mark == MARK_LOWER || letter->mark == MARK_UPPER) {
+    } else if (letter->mark == MARK_LOWER || letter->mark == MARK_UPPER) {
         fold_wide(c, letter);
     }
 }
@@ -266,8 +256,9 @@ static int tell(walk_t *walk, size_t from, size_t to, mcp_view_form_t form)
     return walk->take(&word, walk->ctx);
 }
 
-/* Where the part that begins at `from` ends: digits; capitals before what begins with a capital and a small
- * letter ("HTML|Page"), with the s of a plural ("URLs"); small letters with the capital before them. */
+/* Where the part that begins at `from` ends: digits; capitals before what begins with a capital and
+ * a small letter ("HTML|Page"), with the s of a plural ("URLs"); small letters with the capital
+ * before them. */
 static size_t part_end(const walk_t *walk, size_t from)
 {
     const letter_t *letters = walk->letters;
@@ -287,7 +278,8 @@ static size_t part_end(const walk_t *walk, size_t from)
         if (to == walk->count || letters[to].mark != MARK_LOWER) {
             return to;
         }
-        if (letters[to].folded == 's' && (to + 1 == walk->count || letters[to + 1].mark != MARK_LOWER)) {
+        if (letters[to].folded == 's' &&
+            (to + 1 == walk->count || letters[to + 1].mark != MARK_LOWER)) {
             return to + 1;
         }
         return to - 1;
@@ -298,7 +290,8 @@ static size_t part_end(const walk_t *walk, size_t from)
     return to;
 }
 
-/* A stretch of letters and digits: its parts, each two neighbours joined, and the whole of three. */
+/* A stretch of letters and digits: its parts, each two neighbours joined, and the whole of three.
+ * */
 static int end_letters(walk_t *walk)
 {
     size_t ends[RUN_LETTERS + 1], parts = 0, from = 0;
@@ -307,7 +300,8 @@ static int end_letters(walk_t *walk)
     ends[0] = 0;
     while (from < walk->count && ended == 0) {
         size_t to = part_end(walk, from);
-        mcp_view_form_t form = walk->letters[from].mark == MARK_DIGIT ? MCP_VIEW_FORM_NUMBER : MCP_VIEW_FORM_WORD;
+        mcp_view_form_t form =
+            walk->letters[from].mark == MARK_DIGIT ? MCP_VIEW_FORM_NUMBER : MCP_VIEW_FORM_WORD;
 
         ended = tell(walk, from, to, form);
         ends[++parts] = from = to;
@@ -405,11 +399,12 @@ static size_t strip_plural(char *word, size_t bytes)
         return bytes - 2;
     }
     if (ends_with(word, bytes, "sses") || ends_with(word, bytes, "shes") ||
-        ends_with(word, bytes, "ches") || ends_with(word, bytes, "xes") || ends_with(word, bytes, "zes")) {
+        ends_with(word, bytes, "ches") || ends_with(word, bytes, "xes") ||
+        ends_with(word, bytes, "zes")) {
         return bytes - 2;
     }
-    if (ends_with(word, bytes, "s") && !ends_with(word, bytes, "ss") && !ends_with(word, bytes, "us") &&
-        !ends_with(word, bytes, "is")) {
+    if (ends_with(word, bytes, "s") && !ends_with(word, bytes, "ss") &&
+        !ends_with(word, bytes, "us") && !ends_with(word, bytes, "is")) {
         return bytes - 1;
     }
     return bytes;
@@ -422,8 +417,7 @@ static size_t strip_verb(const char *word, size_t bytes)
 
     if (bytes >= 6 && ends_with(word, bytes, "ing")) {
         left = bytes - 3;
-    }
-    else if (bytes >= 5 && ends_with(word, bytes, "ed")) {
+    } else if (bytes >= 5 && ends_with(word, bytes, "ed")) {
         left = bytes - 2;
     }
     if (left == bytes || strcspn(word, "aeiouy") >= left) {

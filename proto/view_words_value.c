@@ -5,14 +5,14 @@
 #include <string.h>
 
 #define QUOTED_BYTES 1024 /* of a quotation; what has no end within is none */
-#define CHUNK_BYTES  512  /* looked at before and behind for what makes an address */
+#define CHUNK_BYTES 512   /* looked at before and behind for what makes an address */
 
-/* Endings of the domains that applications are called by, in the order of their bytes. Endings that are English words,
- * or those of file names, are left out. */
+/* Endings of the domains that applications are called by, in the order of their bytes. Endings that
+ * are English words, or those of file names, are left out. */
 static const char *const endings[] = {
-    "ai", "app", "au", "biz", "br", "ca", "ch", "cn", "co", "com", "cz", "de", "dev", "dk", "es", "eu",
-    "fi", "fm", "fr", "gg", "hq", "io", "jp", "kr", "ly", "net", "nl", "nz", "org", "pl", "pt", "ru",
-    "se", "so", "tv", "uk", "xyz"};
+    "ai", "app", "au",  "biz", "br", "ca", "ch", "cn", "co", "com", "cz", "de", "dev",
+    "dk", "es",  "eu",  "fi",  "fm", "fr", "gg", "hq", "io", "jp",  "kr", "ly", "net",
+    "nl", "nz",  "org", "pl",  "pt", "ru", "se", "so", "tv", "uk",  "xyz"};
 
 typedef struct quote {
     const char *open, *close;
@@ -35,7 +35,8 @@ static int is_digit(char c)
 /* A byte of a word; all beyond ASCII count. */
 static int is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || (unsigned char)c >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+           (unsigned char)c >= 0x80;
 }
 
 static int is_space(char c)
@@ -56,24 +57,28 @@ static int begins(const char *text, size_t bytes, size_t at, const char *what)
     return bytes - at >= length && memcmp(text + at, what, length) == 0;
 }
 
-/* 1 if a mark beyond ASCII stands there that opens a quotation: scripts without spaces go on into it. */
+/* 1 if a mark beyond ASCII stands there that opens a quotation: scripts without spaces go on into
+ * it. */
 static int opens(const char *text, size_t bytes, size_t at)
 {
     int is_open = 0;
 
-    for (size_t q = 0; q < sizeof(quotes) / sizeof(quotes[0]) && (unsigned char)text[at] >= 0x80; q++) {
+    for (size_t q = 0; q < sizeof(quotes) / sizeof(quotes[0]) && (unsigned char)text[at] >= 0x80;
+         q++) {
         is_open |= begins(text, bytes, at, quotes[q].open);
     }
     return is_open;
 }
 
 /* The quotation that opens at `at`. */
-static int find_quoted(const char *text, size_t bytes, size_t at, size_t *from, size_t *to, size_t *next)
+static int find_quoted(const char *text, size_t bytes, size_t at, size_t *from, size_t *to,
+                       size_t *next)
 {
     for (size_t q = 0; q < sizeof(quotes) / sizeof(quotes[0]); q++) {
         size_t open = strlen(quotes[q].open), close = strlen(quotes[q].close);
 
-        if (!begins(text, bytes, at, quotes[q].open) || (open == 1 && at > 0 && is_word(text[at - 1]))) {
+        if (!begins(text, bytes, at, quotes[q].open) ||
+            (open == 1 && at > 0 && is_word(text[at - 1]))) {
             continue;
         }
         for (size_t i = at + open; i < bytes && i - at < QUOTED_BYTES && text[i] != '\n'; i++) {
@@ -98,11 +103,10 @@ static int find_address(const char *text, size_t bytes, size_t at, size_t *to)
     while (end < bytes && end - at < CHUNK_BYTES && !is_space(text[end])) {
         if (begins(text, bytes, end, "://")) {
             is_url = 1;
-        }
-        else if (text[end] == '@' && end > at) {
+        } else if (text[end] == '@' && end > at) {
             sign = end;
-        }
-        else if (text[end] == '.' && sign != 0 && end > sign + 1 && end + 1 < bytes && is_word(text[end + 1])) {
+        } else if (text[end] == '.' && sign != 0 && end > sign + 1 && end + 1 < bytes &&
+                   is_word(text[end + 1])) {
             is_mail = 1;
         }
         end++;
@@ -145,7 +149,8 @@ static int is_domain(const char *text, size_t bytes)
         last[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
     }
     last[length] = '\0';
-    return bsearch(last, endings, sizeof(endings) / sizeof(endings[0]), sizeof(endings[0]), compare) != NULL;
+    return bsearch(last, endings, sizeof(endings) / sizeof(endings[0]), sizeof(endings[0]),
+                   compare) != NULL;
 }
 
 /* Two digits and something else, or one in front of up to three letters (3rd, 9am). */
@@ -156,11 +161,12 @@ static int is_id(const char *text, size_t bytes)
     for (size_t i = 0; i < bytes; i++) {
         digits += (size_t)is_digit(text[i]);
     }
-    return digits < bytes && (digits >= 2 || (digits == 1 && is_digit(text[0]) && bytes <= 4 && text[1] != '-'));
+    return digits < bytes &&
+           (digits >= 2 || (digits == 1 && is_digit(text[0]) && bytes <= 4 && text[1] != '-'));
 }
 
-mcp_view_value_t mcp_view_words_value(const char *text, size_t bytes, size_t at, size_t *from, size_t *to,
-                                      size_t *next)
+mcp_view_value_t mcp_view_words_value(const char *text, size_t bytes, size_t at, size_t *from,
+                                      size_t *to, size_t *next)
 {
     while (at < bytes) {
         size_t end = at;

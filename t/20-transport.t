@@ -431,6 +431,11 @@ subtest 'T26: GET and DELETE are 405 with Allow' => sub {
         like(header($answer, 'Allow'), qr/\bPOST\b/, "$method: POST is allowed");
         unlike(header($answer, 'Allow'), qr/\bGET\b|\bDELETE\b/, "$method: GET and DELETE are not");
     }
+    my $trace = $client->request('TRACE', '/mcp', [@m1, Authorization => 'Bearer ' . $client->token]);
+    is($trace->{status}, 405, 'TRACE is 405 too: nothing is echoed');
+    like(header($trace, 'Allow'), qr/\bPOST\b/, 'with Allow');
+    unlike($trace->{body}, qr/Bearer/, 'and without the token');
+    is($client->request('TRACE', '/mcp', [@m1])->{status}, 401, 'without a token, TRACE is 401');
 };
 
 subtest 'T27: Mcp-Session-Id and Last-Event-ID are ignored, and no session is minted' => sub {

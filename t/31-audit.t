@@ -355,7 +355,7 @@ EOF
         is @served, $children, "$children children have served";
     }
     $witness->stop;
-    $stack->end(expected => [qw(AH00484 AH10159)]);
+    $stack->end(expected => [qw(AH00484 AH00286 AH00161 AH10159)]);
 }
 
 done_testing;

@@ -434,6 +434,47 @@ subtest 'a frozen value is not undone by the URL of another operation' => sub {
     unbox('sums');
 };
 
+subtest 'a frozen value is not said once more under a name that reads the same' => sub {
+    my $open = { type => 'object', additionalProperties => $text };
+    my $names = { type => 'object', properties => { tenant => $text, note => $text }, propertyNames => { enum => [qw(tenant note)] }, patternProperties => { '^tenant$' => $text } };
+    $stack->ctl(
+        qw(connectors create),
+        {
+            slug       => 'crm',
+            label      => 'CRM',
+            base_url   => $upstream->origin . '/crm',
+            auth       => { type => 'none' },
+            operations => [
+                { id => 'search', method => 'GET', path => '/search', description => 'x', parameters => [ { name => 'tenant', in => 'query', schema => $text }, { name => 'extra', in => 'query', schema => $open },
+                    { name => 'filter', in => 'query', style => 'deepObject', schema => $open } ] },
+                { id => 'send', method => 'POST', path => '/send', description => 'x', body => { content_type => 'application/x-www-form-urlencoded', schema => { %$open, properties => { tenant => $text } } } },
+                { id => 'put', method => 'POST', path => '/put', description => 'x', body => { content_type => 'application/json', schema => $names } }
+            ]
+        }
+    );
+    $stack->ctl(qw(connections create), { connector => 'crm', label => 'crm', shared => $yes, toolbox_only => $yes });
+    my %frozen = (search => { tenant => 'mine', '/filter/tenant' => 'mine' }, send => { '/body/tenant' => 'mine' }, put => { '/body/tenant' => 'mine' });
+    box('own', [ map { { connector => 'crm', connections => ['crm'], operation => $_, frozen => $frozen{$_} } } sort keys %frozen ]);
+    is(verdict($member->call('own__search', { extra => { a => 'b' }, filter => { c => 'd', tenant => 'evil' } })), '200/result', 'other keys go out');
+    is_deeply([ sort split /&/, received()->{target} =~ s/^[^?]*\?//r ], [ sort qw(tenant=mine a=b filter%5Bc%5D=d filter%5Btenant%5D=mine) ], 'with the frozen values');
+    my $mark = sent();
+    my @evil = (
+        (map { [ search => { extra => { $_ => 'evil' } } ] } 'tenant', 'Tenant', 'tenant[]', ' tenant', '[tenant]', 'filter[tenant]', 'filter', 'FILTER[tenant][]'),
+        (map { [ search => { filter => { $_ => 'evil' } } ] } 'tenant][a', 'TENANT', 'tenant ', '][tenant'),
+        (map { [ send => { body => { $_ => 'evil' } } ] } 'Tenant', 'tenant[]', 'tenant[0]', ' tenant')
+    );
+    for my $case (@evil) {
+        my $answer = $member->call("own__$case->[0]", $case->[1]);
+        my $name = MCP::Json::encode($case->[1]);
+        is(MCP::Client::code($answer), 'invalid_arguments', $name);
+        unlike($answer->{body}, qr/mine|another parameter/, "$name: says nothing of what is frozen");
+    }
+    is(sent(), $mark, 'nothing is sent');
+    my $schema = tool($member, 'own__put')->{inputSchema};
+    unlike(MCP::Json::encode($schema), qr/tenant/, 'propertyNames and patternProperties do not name it');
+    unbox('own');
+};
+
 subtest 'toolbox names and account labels share one name space' => sub {
     box('taken', [ entry('list_tickets', ['north']) ]);
     is($stack->policyd->ctl_refusal(qw(connections create), { connector => 'desk', label => 'taken', shared => $yes }), 'conflict', 'a shared label');

@@ -77,7 +77,7 @@ subtest 'whoami says who the token is' => sub {
 subtest 'without a good token everything is 401, whatever else is wrong' => sub {
     my @requests = (
         ['GET', '/whoami'], ['GET', '/nothing'], ['GET', q()], ['GET', '/'], ['DELETE', '/whoami'],
-        ['BREW', '/whoami'], ['GET', '/members?limt=x'], ['GET', '/members/%ff'], ['GET', '/openapi.json'],
+        ['BREW', '/whoami'], ['TRACE', '/whoami'], ['GET', '/' . 'x' x 5000], ['GET', '/members?limt=x'], ['GET', '/members/%ff'], ['GET', '/openapi.json'],
         ['POST', '/openapi.json'], ['POST', '/members', body => '{', type => 'text/plain'],
         ['POST', '/members', body => '{'], ['POST', '/members', body => 'x' x 70000],
         ['PATCH', '/members/x', body => {}, headers => ['If-Match' => 'x']],
@@ -114,6 +114,10 @@ subtest 'with one, other spellings of a path are not found' => sub {
         '/%61pi/v1/whoami', '/api/v1/whoami/', '/api/v1/', '/api/v1', '/api/v1/Whoami', '/api/v1/whoami/x', '/api/v1/whoami;x') {
         is_problem(rest('GET', q(), absolute => $path), 404, 'not_found', $path);
     }
+    is_problem(rest('GET', '/' . 'x' x 5000), 404, 'not_found', 'a segment that no file system has room for');
+    is_problem(rest('GET', '/whoami' . '/x' x 1000), 404, 'not_found', 'and one segment after the other');
+    unlike(MCP::Root::slurp($stack->gateway->log), qr/AH00127|AH00036/, 'no file is looked for');
+    is(rest('GET', '/members/a%2fb', token => undef)->{status}, 404, 'an encoded slash is httpd\'s own 404');
     is(rest('GET', q(), absolute => 'http://' . substr($stack->gateway->origin, 7) . '/api/v1/whoami')->{status}, 200,
         'the absolute form is the same path');
 };
@@ -231,7 +235,7 @@ subtest 'another method is told which there are' => sub {
     my %allow = ('/members' => 'GET, HEAD, POST, OPTIONS', '/whoami' => 'GET, HEAD, OPTIONS', '/members/x/suspend' => 'POST, OPTIONS',
         '/openapi.json' => 'GET, HEAD, OPTIONS');
     for my $path (sort keys %allow) {
-        for my $method (qw(PUT BREW)) {
+        for my $method (qw(PUT BREW TRACE)) {
             my $answer = rest($method, $path);
             is_problem($answer, 405, 'invalid_request', "$method $path");
             is(header($answer, 'Allow'), $allow{$path}, "$method $path: Allow");

@@ -1,9 +1,12 @@
-/* Asks the product's own search the queries of the tool-search benchmark, for its scorer, and measures it.
+/* Asks the product's own search the queries of the tool-search benchmark, for its scorer, and
+ * measures it.
  *
- * usage: search_bench [--floor-off] [--retry-suggest] [--limit N] [--time] LEXICON-DIR CATALOG[,CATALOG…] QUERIES
+ * usage: search_bench [--floor-off] [--retry-suggest] [--limit N] [--time] LEXICON-DIR
+ * CATALOG[,CATALOG…] QUERIES
  *
- * Prints a line a query: qid TAB tool-id TAB tool-id … With --retry-suggest an empty answer's suggestion is asked then. With --time
- * it prints, instead, how long the index took to build and the searches took. LEXICON-DIR holds applications.txt and words.txt; "-": none. */
+ * Prints a line a query: qid TAB tool-id TAB tool-id … With --retry-suggest an empty answer's
+ * suggestion is asked then. With --time it prints, instead, how long the index took to build and
+ * the searches took. LEXICON-DIR holds applications.txt and words.txt; "-": none. */
 #include <apr_general.h>
 #include <apr_pools.h>
 #include <apr_strings.h>
@@ -14,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "view_search.h"
+#include "proto/view_search.h"
 
 typedef struct options {
     int is_floor_off, is_retried, is_timed;
@@ -67,7 +70,8 @@ static const mcp_view_lexicon_t *read_lexicon(const char *dir, apr_pool_t *pool)
     }
     text = json_dumps(blob, JSON_COMPACT);
     json_decref(blob);
-    if (text == NULL || mcp_view_lexicon_parse(text, strlen(text), NULL, pool, &lexicon) != MCP_OK) {
+    if (text == NULL ||
+        mcp_view_lexicon_parse(text, strlen(text), NULL, pool, &lexicon) != MCP_OK) {
         die(dir, "no lexicon");
     }
     free(text);
@@ -75,7 +79,8 @@ static const mcp_view_lexicon_t *read_lexicon(const char *dir, apr_pool_t *pool)
 }
 
 /* Calls with each object of a file of one a line. */
-static void each_line(const char *path, void (*take)(json_t *row, void *ctx), void *ctx, apr_pool_t *pool)
+static void each_line(const char *path, void (*take)(json_t *row, void *ctx), void *ctx,
+                      apr_pool_t *pool)
 {
     size_t bytes;
     char *text = read_file(path, &bytes, pool), *at = text;
@@ -95,7 +100,8 @@ static void each_line(const char *path, void (*take)(json_t *row, void *ctx), vo
     }
 }
 
-/* The id in front keeps names apart and orders ties as the reference rankers do. The tree lives as long as the program. */
+/* The id in front keeps names apart and orders ties as the reference rankers do. The tree lives as
+ * long as the program. */
 static void take_tool(json_t *row, void *ctx)
 {
     catalog_t *catalog = ctx;
@@ -103,7 +109,8 @@ static void take_tool(json_t *row, void *ctx)
     const char *id = json_string_value(json_object_get(row, "id"));
 
     memset(entry, 0, sizeof(*entry));
-    entry->name = apr_pstrcat(catalog->entries->pool, id, "__", json_string_value(json_object_get(row, "name")), NULL);
+    entry->name = apr_pstrcat(catalog->entries->pool, id, "__",
+                              json_string_value(json_object_get(row, "name")), NULL);
     entry->label = json_string_value(json_object_get(row, "connector"));
     entry->description = json_string_value(json_object_get(row, "description"));
     entry->schema = json_object_get(row, "inputSchema");
@@ -115,15 +122,17 @@ static void take_query(json_t *row, void *ctx)
     APR_ARRAY_PUSH((apr_array_header_t *)ctx, json_t *) = row;
 }
 
+/* The processor's time of this thread: what others run on the machine is not measured. */
 static double now_ms(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static mcp_view_found_t *ask(const mcp_view_index_t *index, const options_t *options, const char *text, apr_pool_t *pool)
+static mcp_view_found_t *ask(const mcp_view_index_t *index, const options_t *options,
+                             const char *text, apr_pool_t *pool)
 {
     mcp_view_query_t query = {.text = text,
                               .bytes = strlen(text),
@@ -140,12 +149,14 @@ static mcp_view_found_t *ask(const mcp_view_index_t *index, const options_t *opt
     return found;
 }
 
-static void print_runs(const mcp_view_index_t *index, const catalog_t *catalog, const options_t *options,
-                       const apr_array_header_t *queries, apr_pool_t *pool)
+static void print_runs(const mcp_view_index_t *index, const catalog_t *catalog,
+                       const options_t *options, const apr_array_header_t *queries,
+                       apr_pool_t *pool)
 {
     for (int i = 0; i < queries->nelts; i++) {
         const json_t *row = APR_ARRAY_IDX(queries, i, json_t *);
-        const mcp_view_found_t *found = ask(index, options, json_string_value(json_object_get(row, "query")), pool);
+        const mcp_view_found_t *found =
+            ask(index, options, json_string_value(json_object_get(row, "query")), pool);
 
         fputs(json_string_value(json_object_get(row, "qid")), stdout);
         for (size_t k = 0; k < found->hit_count; k++) {
@@ -181,8 +192,8 @@ static void print_times(const mcp_view_index_t *index, double build_ms, const op
         }
     }
     mcp_view_index_size(index, &size);
-    printf("tools\t%zu\nbuild_ms\t%.1f\nindex_bytes\t%zu\nwords\t%zu\npostings\t%zu\n", size.tools, build_ms,
-           size.bytes, size.words, size.postings);
+    printf("tools\t%zu\nbuild_ms\t%.1f\nindex_bytes\t%zu\nwords\t%zu\npostings\t%zu\n", size.tools,
+           build_ms, size.bytes, size.words, size.postings);
     if (count > 0) {
         qsort(times, count, sizeof(*times), compare_doubles);
         printf("searches\t%zu\np50_ms\t%.4f\np99_ms\t%.4f\nmax_ms\t%.4f\n", count, times[count / 2],
@@ -198,17 +209,13 @@ static int read_options(int argc, char **argv, options_t *options)
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
         if (strcmp(argv[at], "--floor-off") == 0) {
             options->is_floor_off = 1;
-        }
-        else if (strcmp(argv[at], "--retry-suggest") == 0) {
+        } else if (strcmp(argv[at], "--retry-suggest") == 0) {
             options->is_retried = 1;
-        }
-        else if (strcmp(argv[at], "--time") == 0) {
+        } else if (strcmp(argv[at], "--time") == 0) {
             options->is_timed = 1;
-        }
-        else if (strcmp(argv[at], "--limit") == 0 && at + 1 < argc) {
+        } else if (strcmp(argv[at], "--limit") == 0 && at + 1 < argc) {
             options->limit = (size_t)strtoul(argv[++at], NULL, 10);
-        }
-        else {
+        } else {
             die(argv[at], "unknown option");
         }
     }
@@ -228,7 +235,8 @@ int main(int argc, char **argv)
     char *paths, *last = NULL;
 
     if (argc - at != 3) {
-        die("usage", "search_bench [--floor-off] [--retry-suggest] [--limit N] [--time] LEXICON-DIR CATALOG[,CATALOG] QUERIES");
+        die("usage", "search_bench [--floor-off] [--retry-suggest] [--limit N] [--time] "
+                     "LEXICON-DIR CATALOG[,CATALOG] QUERIES");
     }
     apr_initialize();
     apr_pool_create(&pool, NULL);
@@ -237,21 +245,21 @@ int main(int argc, char **argv)
     catalog.entries = apr_array_make(pool, 1024, sizeof(mcp_view_entry_t));
     catalog.ids = apr_array_make(pool, 1024, sizeof(const char *));
     paths = apr_pstrdup(pool, argv[at + 1]);
-    for (char *path = apr_strtok(paths, ",", &last); path != NULL; path = apr_strtok(NULL, ",", &last)) {
+    for (char *path = apr_strtok(paths, ",", &last); path != NULL;
+         path = apr_strtok(NULL, ",", &last)) {
         each_line(path, take_tool, &catalog, pool);
     }
     queries = apr_array_make(pool, 256, sizeof(json_t *));
     each_line(argv[at + 2], take_query, queries, pool);
     start = now_ms();
-    if (mcp_view_index_build((const mcp_view_entry_t *)catalog.entries->elts, (size_t)catalog.entries->nelts, lexicon,
-                             pool, &index) != MCP_OK) {
+    if (mcp_view_index_build((const mcp_view_entry_t *)catalog.entries->elts,
+                             (size_t)catalog.entries->nelts, lexicon, pool, &index) != MCP_OK) {
         die(argv[at + 1], "no index");
     }
     build_ms = now_ms() - start;
     if (options.is_timed) {
         print_times(index, build_ms, &options, queries, each);
-    }
-    else {
+    } else {
         print_runs(index, &catalog, &options, queries, each);
     }
     return 0;

@@ -1,6 +1,8 @@
 /* Who asks: every way a grant, a member or a peer is refused, in which order, and what an actor holds. */
 #include "policy_world.h"
 
+#include "../../policyd/pd_snapshot.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Everything of an actor that a test looks at, out of the asker's pool. */
@@ -315,6 +317,48 @@ static void roles_are_read_anew_each_time_and_united(void **state)
     assert_true(pd_actor_may(&asked.actor, "anything:at_all"));
 }
 
+static pd_status_t take_permissions(pd_tx_t *tx, void *baton)
+{
+    const char *keys[2] = {"name:Curator", NULL};
+    json_t *doc = json_pack("{s:s,s:[]}", "name", "Curator", "permissions");
+    pd_object_t *role = NULL;
+    pd_status_t status = pd_tx_find(tx, "role", keys[0], &role);
+
+    (void)baton;
+    if (status == PD_OK) {
+        status = pd_tx_update(tx, "role", role->id, NULL, doc, keys, 0, NULL);
+    }
+    json_decref(doc);
+    return status;
+}
+
+static void a_custom_role_that_changed_anywhere_is_so_on_the_next_question(void **state)
+{
+    const char *hash;
+    asked_t asked;
+
+    (void)state;
+    world_done("roles__create",
+               json_pack("{s:s,s:[s]}", "name", "Curator", "permissions", "connector:write"));
+    (void)world_member("ada@example.com", "Curator");
+    hash = world_grant("ada@example.com", json_pack("[s]", "mcp:tools"), NULL);
+    asked = by_token(hash);
+    assert_true(pd_actor_may(&asked.actor, "connector:write"));
+    asked = by_token(hash); /* from memory */
+    assert_true(pd_actor_may(&asked.actor, "connector:write"));
+    assert_null(asked.actor.permissions[1]);
+    assert_int_equal(apr_hash_count(world.core.policy->snapshot->roles), 1);
+    world_done("roles__update", json_pack("{s:s,s:[s,s]}", "role", "Curator", "permissions",
+                                          "connector:read", "connector:write"));
+    asked = by_token(hash);
+    assert_true(pd_actor_may(&asked.actor, "connector:read"));
+    world.is_elsewhere = 1; /* the policy in force does not know yet */
+    assert_int_equal(world_unit(PD_LANE_WRITE, take_permissions, NULL), PD_OK);
+    asked = by_token(hash);
+    assert_false(pd_actor_may(&asked.actor, "connector:read"));
+    assert_false(pd_actor_may(&asked.actor, "connector:write"));
+}
+
 typedef struct raw_member {
     const char *email;
     const char *doc;
@@ -465,6 +509,9 @@ int main(void)
                                         world_teardown),
         cmocka_unit_test_setup_teardown(roles_are_read_anew_each_time_and_united, world_setup,
                                         world_teardown),
+        cmocka_unit_test_setup_teardown(
+            a_custom_role_that_changed_anywhere_is_so_on_the_next_question, world_setup,
+            world_teardown),
         cmocka_unit_test_setup_teardown(roles_that_are_none_give_nothing, world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(nobody_gives_what_they_do_not_hold, world_setup,
                                         world_teardown),

@@ -19,7 +19,7 @@ static const char *const shapes[] = {"{}",
                                      "\"name\":\"n\",\"items\":[{\"tool\":3,\"pins\":[1]}],"
                                      "\"target\":[],\"effect\":\"block\",\"arguments\":[1,{}]}",
                                      "{\"operations\":[{\"id\":\"x\",\"classification\":\"read\","
-                                     "\"path\":\"/x\",\"query\":[[1,2],3]}],\"slug\":\"y\","
+                                     "\"path\":\"/x\",\"query\":[[1,2],3]}],\"slug\":\"shop\","
                                      "\"label\":\"y\",\"base_url\":3,\"auth\":[]}"};
 
 static void whatever_is_stored_is_listed_shown_and_deleted(void **state)

@@ -792,6 +792,38 @@ static void a_manifest_that_is_named_again_and_again_keeps_its_chunks(void **sta
     assert_string_equal(view_text(&actor), "shop: add drop get list"); /* all is there again */
 }
 
+/* Whoever names a view that was put a moment ago puts nothing again, and a chunk may have been put for another class before. */
+static void what_is_named_is_readable_for_two_minutes_whoever_put_it_when(void **state)
+{
+    pd_actor_t first = actor_of("mem_1", ALL);
+    pd_actor_t second = actor_of("mem_1", MCP_SCOPE_TOOLS | MCP_SCOPE_READ);
+    const char *chunk;
+    const char *view;
+    int pause_s;
+    int wait_s;
+
+    (void)state;
+    (void)make_shop("shop");
+    (void)connect_to("shop", "shop", NULL);
+    for (pause_s = 1; pause_s <= 61; pause_s += 4) {
+        for (wait_s = 0; wait_s <= 60; wait_s += 12) {
+            chunk = chunk_digest(&first, "shop");
+            world_pass_ms(pause_s * 1000);
+            (void)view_of(&second);
+            world_pass_ms(wait_s * 1000);
+            view = view_of(&second); /* the last time that anybody names any of it */
+            world_pass_ms(119000);
+            pd_blobs_tick(world.core.policy->blobs);
+            assert_true(is_readable(view));
+            assert_true(is_readable(chunk));
+            world_pass_ms(600000);
+            pd_blobs_tick(world.core.policy->blobs);
+            assert_false(is_readable(view));
+            assert_false(is_readable(chunk));
+        }
+    }
+}
+
 static void a_view_named_before_a_change_stays_readable_after_it(void **state)
 {
     pd_actor_t actor = actor_of("mem_1", ALL);
@@ -1234,6 +1266,8 @@ int main(void)
                                         world_teardown),
         cmocka_unit_test_setup_teardown(a_blob_is_held_for_two_minutes_after_it_was_named, world_setup,
                                         world_teardown),
+        cmocka_unit_test_setup_teardown(what_is_named_is_readable_for_two_minutes_whoever_put_it_when,
+                                        world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(a_manifest_that_is_named_again_and_again_keeps_its_chunks,
                                         world_setup, world_teardown),
         cmocka_unit_test_setup_teardown(a_view_named_before_a_change_stays_readable_after_it, world_setup,

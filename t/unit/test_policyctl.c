@@ -382,6 +382,11 @@ static void a_dry_run_says_who_gains_and_loses(void **state)
               "Dry run, nothing is changed. It would be:\n"
               "member                  m\n"
               "\nNobody gains or loses a tool.\n");
+    must_view("connections__create", "{\"connection\":\"c\",\"dry_run\":true,\"impact\":{\"members\":0,\"groups\":[],\"only_you\":true}}",
+              "Dry run, nothing is changed. It would be:\n"
+              "connection              c\n"
+              "\nThis is about you alone: what others gain or lose is told with member:read.\n"
+              "You gain and lose no tool.\n");
 }
 
 static void explain_is_told_in_sentences(void **state)

@@ -925,6 +925,9 @@ static const name_case_t names[] = {
     {BODY_OF(FORM), "{'properties':{'body':{'properties':{'a':{},'a[k]':{}}}}}",
      "{'body':{'a':{'j':1},'a[k]':2}}", NONE, 1},
     {BODY_OF(FORM), "{}", "{'body':{'a[0][b]':1,'a[0][c]':2}}", NONE, 1},
+    {BODY_OF(FORM), "{}", "{'body':{'':{'tenant':1}}}", NONE, 0},
+    {BODY_OF(FORM), "{}", "{'body':{' [':[{'tenant':1}]}}", NONE, 0},
+    {BODY_OF(FORM), "{}", "{'body':{'':1}}", NONE, 1},
     {FLAT_BODY, "{}", "{'a':{'j':1},'b':2}", NONE, 1},
     {FLAT_BODY, "{}", "{'a':{'k':1},'b':2}", NONE, 0},
 };

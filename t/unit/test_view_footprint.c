@@ -133,14 +133,31 @@ static void sums_join(void **state)
 static void the_instructions_name_the_prefix_and_stay_short(void **state)
 {
     char text[MCP_VIEW_TEXT_MAX];
+    const char *names[400];
     char tiny[8];
-    size_t bytes = mcp_view_text_instructions("corp", text, sizeof(text));
+    mcp_view_about_t about = {"corp", 0, names, 2};
+    size_t bytes;
+    size_t i;
 
     (void)state;
+    names[0] = "Git";
+    names[1] = "Wiki";
+    bytes = mcp_view_text_instructions(&about, text, sizeof(text));
     assert_int_equal(bytes, strlen(text));
     assert_non_null(strstr(text, "begin with corp__ "));
-    assert_in_range(bytes, 100, 2000);
-    assert_int_equal(mcp_view_text_instructions("corp", tiny, sizeof(tiny)), 7);
+    assert_non_null(strstr(text, "Applications: Git, Wiki. "));
+    assert_null(strstr(text, "search_tools"));
+    about.is_collapsed = 1;
+    for (i = 0; i < COUNT(names); i++) {
+        names[i] = "An application with a long name";
+    }
+    about.application_count = COUNT(names);
+    bytes = mcp_view_text_instructions(&about, text, sizeof(text));
+    assert_in_range(bytes, 1000, 2000);
+    assert_non_null(strstr(text, "more. "));
+    assert_non_null(strstr(text, "search_tools"));
+    assert_non_null(strstr(text, "Every call is recorded."));
+    assert_int_equal(mcp_view_text_instructions(&about, tiny, sizeof(tiny)), 0);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Views for the tests of the search: tools by a table, the shipped lexicon, and a query in a line. */
+/* Views for the tests of the search: tools by a table, the shipped lexicon, and a query in a line.
+ * */
 #ifndef VIEW_SHOP_H
 #define VIEW_SHOP_H
 
@@ -17,12 +18,13 @@
 #include "../../proto/mcp_body.h"
 #include "../../proto/view_search.h"
 
+#define UNUSED __attribute__((unused))
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static apr_pool_t *shop_pool;
 static const mcp_view_lexicon_t *shop_lexicon;
 
-static char *shop_file(const char *name, size_t *bytes)
+UNUSED static char *shop_file(const char *name, size_t *bytes)
 {
     const char *top = getenv("top_srcdir");
     char *path = apr_pstrcat(shop_pool, top != NULL ? top : ".", "/", name, NULL), *text;
@@ -40,7 +42,7 @@ static char *shop_file(const char *name, size_t *bytes)
 }
 
 /* The shipped lexicon, or one of the blob's text. */
-static const mcp_view_lexicon_t *shop_parse(const char *blob, const mcp_view_lexicon_t *base)
+UNUSED static const mcp_view_lexicon_t *shop_parse(const char *blob, const mcp_view_lexicon_t *base)
 {
     mcp_view_lexicon_t *made = NULL;
 
@@ -48,7 +50,7 @@ static const mcp_view_lexicon_t *shop_parse(const char *blob, const mcp_view_lex
     return made;
 }
 
-static int shop_open(void **state)
+UNUSED static int shop_open(void **state)
 {
     size_t names_bytes = 0, words_bytes = 0, line = 0;
     char *names, *words, *text;
@@ -60,7 +62,8 @@ static int shop_open(void **state)
     }
     names = shop_file("conf/applications.txt", &names_bytes);
     words = shop_file("conf/words.txt", &words_bytes);
-    assert_int_equal(mcp_view_lexicon_pack(names, names_bytes, words, words_bytes, &blob, &line), MCP_OK);
+    assert_int_equal(mcp_view_lexicon_pack(names, names_bytes, words, words_bytes, &blob, &line),
+                     MCP_OK);
     text = json_dumps(blob, JSON_COMPACT);
     shop_lexicon = shop_parse(text, NULL);
     free(text);
@@ -68,7 +71,7 @@ static int shop_open(void **state)
     return 0;
 }
 
-static int shop_close(void **state)
+UNUSED static int shop_close(void **state)
 {
     (void)state;
     apr_pool_destroy(shop_pool);
@@ -76,7 +79,7 @@ static int shop_close(void **state)
     return 0;
 }
 
-static mcp_view_index_t *shop_index(const mcp_view_entry_t *tools, size_t count)
+UNUSED static mcp_view_index_t *shop_index(const mcp_view_entry_t *tools, size_t count)
 {
     mcp_view_index_t *index = NULL;
 
@@ -84,7 +87,8 @@ static mcp_view_index_t *shop_index(const mcp_view_entry_t *tools, size_t count)
     return index;
 }
 
-static mcp_view_found_t *shop_query(const mcp_view_index_t *index, const mcp_view_query_t *query)
+UNUSED static mcp_view_found_t *shop_query(const mcp_view_index_t *index,
+                                           const mcp_view_query_t *query)
 {
     mcp_view_found_t *found = NULL;
 
@@ -93,7 +97,7 @@ static mcp_view_found_t *shop_query(const mcp_view_index_t *index, const mcp_vie
     return found;
 }
 
-static mcp_view_found_t *shop_ask(const mcp_view_index_t *index, const char *text)
+UNUSED static mcp_view_found_t *shop_ask(const mcp_view_index_t *index, const char *text)
 {
     mcp_view_query_t query = {.text = text, .bytes = strlen(text)};
 
@@ -101,17 +105,18 @@ static mcp_view_found_t *shop_ask(const mcp_view_index_t *index, const char *tex
 }
 
 /* The names of the hits with a space between. */
-static const char *shop_names(const mcp_view_index_t *index, const mcp_view_found_t *found)
+UNUSED static const char *shop_names(const mcp_view_index_t *index, const mcp_view_found_t *found)
 {
     char *names = apr_pstrdup(shop_pool, "");
 
     for (size_t i = 0; i < found->hit_count; i++) {
-        names = apr_pstrcat(shop_pool, names, i > 0 ? " " : "", mcp_view_index_name(index, found->hits[i].tool), NULL);
+        names = apr_pstrcat(shop_pool, names, i > 0 ? " " : "",
+                            mcp_view_index_name(index, found->hits[i].tool), NULL);
     }
     return names;
 }
 
-static const char *shop_words(const char *const *words, size_t count)
+UNUSED static const char *shop_words(const char *const *words, size_t count)
 {
     char *all = apr_pstrdup(shop_pool, "");
 
@@ -119,6 +124,25 @@ static const char *shop_words(const char *const *words, size_t count)
         all = apr_pstrcat(shop_pool, all, i > 0 ? "|" : "", words[i], NULL);
     }
     return all;
+}
+
+UNUSED static mcp_view_entry_t shop_tool(const char *name, const char *account,
+                                         const char *connector, const char *label,
+                                         const char *description)
+{
+    return (mcp_view_entry_t){.name = name,
+                              .account = account,
+                              .connector = connector,
+                              .label = label,
+                              .description = description};
+}
+
+/* The name of the first answer, or "". */
+UNUSED static const char *shop_best(const mcp_view_index_t *index, const char *query)
+{
+    const mcp_view_found_t *found = shop_ask(index, query);
+
+    return found->hit_count > 0 ? mcp_view_index_name(index, found->hits[0].tool) : "";
 }
 
 #endif

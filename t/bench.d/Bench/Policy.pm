@@ -75,11 +75,17 @@ sub measure {
         # every class is asked for the first time again
         $stand{large}{policyd}->ctl(qw(roles update), { role => 'Role 0', description => "round $_" });
     }
-    my %row = (size => {%SIZE}, start_s => $stand{large}{start_s});
-    $row{$_} = Bench::Meter::median(map { $_->{first_p50_us} } @{ $rounds{large} }) for 'cold_p50_us';
-    $row{$_} = Bench::Meter::median(map { $_->{again_p50_us} } @{ $rounds{large} }) for 'warm_p50_us';
-    $row{$_} = Bench::Meter::median(map { $_->{again_p50_us} } @{ $rounds{empty} }) for 'empty_p50_us';
-    $row{ratio} = Bench::Meter::median(map { $rounds{large}[$_]{again_p50_us} / $rounds{empty}[$_]{again_p50_us} } 0 .. $rounds - 1);
+    my %row = (size => {%SIZE}, start_s => $stand{large}{start_s}, views => $rounds{large}[0]{views});
+    my %kinds = (cold => ['large', 'first'], warm => ['large', 'again'], empty => ['empty', 'again']);
+    for my $kind (keys %kinds) {
+        my ($of, $when) = @{ $kinds{$kind} };
+        $row{$kind} = { map { my $key = $_; $key => Bench::Meter::median(map { $_->{"${when}_$key"} } @{ $rounds{$of} }) }
+                qw(p50_us p99_us cpu_us) };
+    }
+    for my $key (qw(p50_us cpu_us)) {
+        $row{ratio}{$key} =
+            Bench::Meter::median(map { $rounds{large}[$_]{"again_$key"} / ($rounds{empty}[$_]{"again_$key"} || 1) } 0 .. $rounds - 1);
+    }
     $row{rule_us} = rule_us($stand{large}{policyd});
     $row{kib} = { loaded => $kib{large}, empty => $kib{empty}, used => Bench::Meter::memory_kib($stand{large}{policyd}->pid, 'VmRSS') };
     $_->{policyd}->stop for values %stand;

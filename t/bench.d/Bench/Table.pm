@@ -72,15 +72,27 @@ sub text {
             [
                 sprintf('policy: %s members, %s roles, %s rule items, %s operations',
                     map { grouped($_) } @{$size}{qw(members roles items)}, $size->{connectors} * $size->{operations}),
-                ''
+                'p50 us', 'p99 us', 'policyd CPU us'
             ],
-            ['resolve, a view made for the first time: p50 us', grouped($policy->{cold_p50_us})],
-            ['resolve, a view that is there: p50 us', grouped($policy->{warm_p50_us})],
-            ['the same of an empty policyd: p50 us', grouped($policy->{empty_p50_us})],
-            ['ratio (goal: at most 1.3)', sprintf('%.2f', $policy->{ratio})],
-            ['one rule written, from begin to effect: us', grouped($policy->{rule_us})],
-            ['start with it: s', sprintf('%.1f', $policy->{start_s})],
-            map { ["policyd $_, MiB", mib($policy->{kib}{$_})] } qw(empty loaded used)
+            (map { [$_->[1], map { grouped($_) } @{ $policy->{ $_->[0] } }{qw(p50_us p99_us cpu_us)}] }
+                ([
+                    'cold', sprintf 'resolve, a view made for the first time (%s views; goal: p50 below 1,000)', grouped($policy->{views})
+                ], ['warm', 'resolve, a view that is there'], ['empty', 'the same of a policyd with one member and one tool'])),
+            [
+                'ratio of the last two (goal: at most 1.3)',
+                sprintf('%.2f', $policy->{ratio}{p50_us}),
+                q(), sprintf('%.2f', $policy->{ratio}{cpu_us})
+            ],
+            ['one rule written, from begin to effect', grouped($policy->{rule_us}), q(), q()]
+        );
+        $text .= table(
+            ['policyd with it', q()],
+            ['start, s', sprintf('%.1f', $policy->{start_s})],
+            map { [$_->[1], mib($policy->{kib}{ $_->[0] })] } (
+                ['empty', 'resident with one member and one tool, MiB'],
+                ['loaded', 'resident when started, MiB'],
+                ['used', 'resident after all, MiB']
+            )
         );
     }
     $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
