@@ -138,8 +138,10 @@ static int is_overlaid(const json_t *schema, const json_t *value, const char *co
 
         for (; at != NULL; at = json_object_iter_next(iterable(value), at)) {
             const char *key = json_object_iter_key(at);
+            const json_t *member = json_object_iter_value(at);
+            int is_open = mcp_name_is_no_field(key) && (json_is_object(member) || json_is_array(member));
 
-            if (strcmp(key, path[i]) != 0 && mcp_name_is_same_field(key, path[i]) &&
+            if (strcmp(key, path[i]) != 0 && (is_open || mcp_name_is_same_field(key, path[i])) &&
                 !is_declared(schema, path, i, key)) {
                 return 1;
             }

@@ -187,6 +187,11 @@ static apr_status_t check_exploded(const mcp_template_t *t, const mcp_template_p
     return APR_SUCCESS;
 }
 
+static int is_tree(const json_t *value)
+{
+    return json_is_object(value) || json_is_array(value);
+}
+
 /* 1 if a key of the object that goes out as name[key] leads where `other`, a name with brackets,
  * leads. */
 static int is_within(const char *name, const json_t *value, const char *other)
@@ -200,8 +205,11 @@ static int is_within(const char *name, const json_t *value, const char *other)
         return 0;
     }
     for (void *at = json_object_iter(object); at != NULL; at = json_object_iter_next(object, at)) {
-        if (!json_is_null(json_object_iter_value(at)) &&
-            mcp_name_is_same_field(json_object_iter_key(at), rest)) {
+        const char *key = json_object_iter_key(at);
+        const json_t *member = json_object_iter_value(at);
+
+        if (!json_is_null(member) && (mcp_name_is_same_field(key, rest) ||
+                                      (mcp_name_is_no_field(key) && is_tree(member)))) {
             return 1;
         }
     }
@@ -282,7 +290,7 @@ static apr_hash_t *fields_of(const json_t *declared, apr_pool_t *pool)
  * leads where the keys below it do. */
 static int is_astray(apr_hash_t *fields, const char *key, const json_t *value, char *buf)
 {
-    if (mcp_name_field(key, 0, buf) == 0 && (json_is_object(value) || json_is_array(value))) {
+    if (mcp_name_is_no_field(key) && is_tree(value)) {
         return 1;
     }
     for (int is_whole = 0; is_whole < 2; ++is_whole) {

@@ -108,7 +108,7 @@ static pd_status_t check_owner_has(pd_op_call_t *call, const char *owner, const 
         return PD_OK;
     }
     pd_op_detail(call, "withheld connector=%s owner=%s", connector_id, owner);
-    return pd_fault(&call->fault, MCP_CODE_RESTRICTED,
+    return pd_fault(&call->fault, MCP_CODE_CONFLICT,
                     "restrictions explain shows which rule withholds it.",
                     "The connector is withheld from the member whose connection it is to be.");
 }

@@ -15,7 +15,6 @@ static const char *const unknown_words[] = {"count", "ordinary", "ignore", NULL}
 static const pd_setting_t rows[] = {
     {.key = "advertise.step_up",
      .type = PD_SETTING_BOOL,
-     .may_narrow = 1,
      .description = "Lists tools that only lack a scope of the grant; off, they are not shown."},
     {.key = "collapse.budget_percent",
      .type = PD_SETTING_INT,

@@ -222,6 +222,11 @@ size_t mcp_name_field(const char *name, int is_whole, char *buf)
     return i;
 }
 
+int mcp_name_is_no_field(const char *name)
+{
+    return field_of(name, 0).bytes == 0;
+}
+
 static int is_same(span_t one, span_t other)
 {
     size_t i;

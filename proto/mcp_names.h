@@ -33,6 +33,9 @@ mcp_wire_status_t mcp_name_arg(const char *connector, const char *operation, con
  * at most strlen(name) + 1 bytes; returns the length, 0 for a name that leads nowhere. */
 size_t mcp_name_field(const char *name, int is_whole, char *buf);
 
+/* 1 if the name leads nowhere by itself, as "" and "[]" do: what stands below it may lead anywhere. */
+int mcp_name_is_no_field(const char *name);
+
 /* 1 if both lead to one field, in either way. */
 int mcp_name_is_same_field(const char *one, const char *other);
 

@@ -17,6 +17,7 @@ static int take_token(const mcp_view_word_t *word, void *ctx)
     }
     if (s->token_count == SEARCH_TOKENS) {
         s->is_cut = 1;
+        s->bytes = s->tokens[SEARCH_TOKENS - 1].to; /* nothing behind is looked at */
         return 1;
     }
     if (!mcp_search_room(s, &rows, s->token_count, &s->token_room, sizeof(*s->tokens))) {

@@ -792,7 +792,7 @@ subtest 'connect: no connection to a withheld connector' => sub {
     is(without_audit($make->($member, 'hr')->{body} =~ s/"id":\d+//r), without_audit($make->($member, 'nx')->{body} =~ s/"id":\d+//r), 'as one that never existed');
     is(MCP::Client::code($make->($member, 'hr')), 'not_found', 'not found');
     isnt(verdict($make->($owner, 'hr', owner => 'second@example.org')), '200/result', 'nor can somebody else make it for him');
-    is($stack->policyd->ctl_refusal(qw(connections create), { connector => 'hr', label => 'new', owner => 'second@example.org' }), 'restricted', 'by whatever door');
+    is($stack->policyd->ctl_refusal(qw(connections create), { connector => 'hr', label => 'new', owner => 'second@example.org' }), 'conflict', 'by whatever door');
     is_deeply([ grep { $_->{label} eq 'new' } @{ $stack->ctl(qw(connections list --all))->{items} } ], [], 'and there is none');
     my $answer = $make->($member, 'crm');
     is(verdict($answer), '200/result', 'one of which something is left can be connected to');

@@ -224,7 +224,8 @@ for my $mpm (@mpms) {
     $fine->("enabled so, a call ($_)") for 1 .. 4;
     $gateway->write(q());
     ok $gateway->graceful, "$mpm: and taken away";
-    is $client->call('app__ok')->{status}, 404, "$mpm: there is no endpoint any more";
+    # a child of the generation before may take one more connection on its way out
+    ok MCP::Net::wait_for(sub { my $answer = $client->call('app__ok'); return $answer && $answer->{status} == 404 }), "$mpm: there is no endpoint any more";
     $gateway->write($whole);
     ok $gateway->graceful, "$mpm: and added again";
     $fine->('a call');

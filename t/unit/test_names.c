@@ -218,6 +218,8 @@ static void names_that_lead_to_one_field_are_the_same(void **state)
     assert_string_equal(field, "ab_c_d");
     assert_int_equal(mcp_name_field("A[b]", 1, field), 4);
     assert_string_equal(field, "a_b_");
+    assert_true(mcp_name_is_no_field("") && mcp_name_is_no_field(" [ ] "));
+    assert_false(mcp_name_is_no_field("[a]") || mcp_name_is_no_field("_"));
     assert_int_equal(mcp_name_field("[]", 0, field), 0);
     assert_string_equal(field, "");
 }

@@ -725,12 +725,12 @@ static void nobody_connects_another_to_what_that_one_can_not_have(void **state)
     assert_int_equal(world_refused(world_root(), "connections__create",
                                    json_pack("{s:s,s:s,s:s}", "connector", "store", "label", "more",
                                              "owner", plain->member_id)),
-                     MCP_CODE_RESTRICTED);
+                     MCP_CODE_CONFLICT);
     assert_true(world.hint[0] != '\0');
     assert_int_equal(world_refused(world_root(), "connections__update",
                                    json_pack("{s:s,s:s}", "connection", connection, "label", "more")),
-                     MCP_CODE_RESTRICTED);
-    assert_string_equal(world_last()->outcome, "denied");
+                     MCP_CODE_CONFLICT);
+    assert_string_equal(world_last()->outcome, "error");
     world_done(world_root(), "connections__create",
                json_pack("{s:s,s:s,s:b}", "connector", "store", "label", "ours", "shared", 1));
 }

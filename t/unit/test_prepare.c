@@ -304,6 +304,9 @@ static void no_key_beside_a_frozen_one_can_pass_for_it(void **state)
                  {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"tenant \":1}}", 0},
                  {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"tenant][a\":1}}", 0},
                  {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"][tenant\":1}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"\":{\"tenant\":1}}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\" \":[{\"tenant\":1}]}}", 0},
+                 {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"\":1}}", 1},
                  {"{\"/q/tenant\":\"s3cret\"}", "{\"q\":{\"a\":{\"tenant[]\":1}}}", 1},
                  {"{\"/q/tenant.\":\"s3cret\"}", "{\"q\":{\"tenant_\":1}}", 1}, /* declared */
                  {"{\"/q/user/id\":\"s3cret\"}", "{\"q\":{\"user\":{\"name\":1}}}", 1},

@@ -39,8 +39,8 @@ sub text {
                 map { sprintf '%.2f', $row->{$_}{p50_us} / 1000 } qw(ours other)
             ]
         } @{ $result->{rows} }
-    );
-    $text .= "CPU time of one request, microseconds:\n\n";
+    ) if @{ $result->{rows} };
+    $text .= "CPU time of one request, microseconds:\n\n" if @{ $result->{rows} };
     $text .= table(
         ['', @programs, 'all', 'other programs of the machine'],
         map {
@@ -58,7 +58,7 @@ sub text {
                 ]
             } (['ours', $row->{name}], ['other', $row->{against}])
         } @{ $result->{rows} }
-    );
+    ) if @{ $result->{rows} };
     my $link = $result->{link};
     $text .= table(
         ['link to policyd', 'round trips /s', 'p50 us', 'p99 us', 'policyd CPU us a round trip'],
