@@ -270,7 +270,7 @@ sub many_children {
             my $status = $client->call('hr__list_users', {})->{status};
             push @clients, $client if $status == 200;
             %pid = map { $_ => 1 } split /\n/, MCP::Root::slurp($log) || q();
-            return keys %pid >= 3 && @clients >= 6;
+            return keys %pid >= 2 && @clients >= 6; # which child takes a connection is the kernel's choice
         }
     );
     return ([@clients], scalar keys %pid);
@@ -297,8 +297,8 @@ subtest 'every call reads the grant and its member anew: revocation, expiry, sus
         MCP::Root::write_file($_, q()) for $pids, $node_pids;
         my ($here, $children) = many_children($stack->gateway->origin, $grant->{token}, $pids);
         my ($there, $others) = many_children($node->origin, $grant->{token}, $node_pids);
-        cmp_ok($children, '>=', 3, "$what: served before by several children");
-        cmp_ok($others, '>=', 3, "$what: and by several of another node");
+        cmp_ok($children, '>=', 2, "$what: served before by several children");
+        cmp_ok($others, '>=', 2, "$what: and by several of another node");
         $take->({ %$grant, member => $email });
         my $mark = sent();
         my %status;
