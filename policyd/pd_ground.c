@@ -37,10 +37,15 @@ static int by_tool_name(const void *a, const void *b)
     return strcmp(((const pd_tool_t *)a)->name, ((const pd_tool_t *)b)->name);
 }
 
+typedef struct hashed {
+    apr_uint32_t hash;
+    int tool;
+} hashed_t;
+
 static int by_hash(const void *a, const void *b)
 {
-    const pd_place_t *x = a;
-    const pd_place_t *y = b;
+    const hashed_t *x = a;
+    const hashed_t *y = b;
 
     return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1) : x->tool - y->tool;
 }
@@ -48,6 +53,8 @@ static int by_hash(const void *a, const void *b)
 void pd_snapshot_index(pd_connection_t *made)
 {
     size_t count = (size_t)made->tools->nelts;
+    hashed_t *all = apr_pcalloc(made->pool, (count + 1) * sizeof(*all));
+    apr_uint32_t *hashes = apr_pcalloc(made->pool, (count + 1) * sizeof(*hashes));
     pd_place_t *places = apr_pcalloc(made->pool, (count + 1) * sizeof(*places));
     int i;
 
@@ -56,10 +63,16 @@ void pd_snapshot_index(pd_connection_t *made)
         pd_tool_t *tool = &APR_ARRAY_IDX(made->tools, i, pd_tool_t);
 
         apr_hash_set(made->by_name, tool->name, APR_HASH_KEY_STRING, tool);
-        places[i].hash = pd_rule_hash(tool->operation->id);
-        places[i].tool = i;
+        all[i] = (hashed_t){pd_rule_hash(tool->operation->id), i};
     }
-    qsort(places, count, sizeof(*places), by_hash);
+    qsort(all, count, sizeof(*all), by_hash);
+    for (i = 0; i < made->tools->nelts; i++) {
+        const pd_operation_t *operation = APR_ARRAY_IDX(made->tools, all[i].tool, pd_tool_t).operation;
+
+        hashes[i] = all[i].hash;
+        places[i] = (pd_place_t){all[i].tool, operation, operation->id};
+    }
+    made->hashes = hashes;
     made->places = places;
 }
 

@@ -31,23 +31,32 @@ static const pd_bearing_t *bearing_on(walk_t *walk, const char *connector_id)
     return bearing;
 }
 
-/* Marks the tools whose operation's id has this hash: one, or rarely more. */
+/* Marks the tools whose operation's id has this hash: one, or rarely more. What will be asked of them lies
+ * all over the memory of a large catalog, and to wait for one line of it after the other took most of
+ * a walk (measured): it is fetched meanwhile. */
 static void mark(const pd_connection_t *connection, apr_uint32_t hash, char *marks)
 {
+    const pd_tool_t *tools = (const pd_tool_t *)(const void *)connection->tools->elts;
     int low = 0;
     int high = connection->tools->nelts;
 
     while (low < high) {
         int middle = low + (high - low) / 2;
 
-        if (connection->places[middle].hash < hash) {
+        if (connection->hashes[middle] < hash) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    for (; low < connection->tools->nelts && connection->places[low].hash == hash; low++) {
-        marks[connection->places[low].tool] = 1;
+    for (; low < connection->tools->nelts && connection->hashes[low] == hash; low++) {
+        const pd_place_t *place = &connection->places[low];
+
+        marks[place->tool] = 1;
+        __builtin_prefetch(&tools[place->tool]);
+        __builtin_prefetch(&place->operation->id);
+        __builtin_prefetch(&place->operation->klass);
+        __builtin_prefetch(place->id);
     }
 }
 
@@ -68,8 +77,9 @@ static const char *marks_of(const walk_t *walk, const pd_bearing_t *bearing,
     for (i = 0; i < bearing->parts->nelts; i++) {
         const pd_bearing_part_t *at = &APR_ARRAY_IDX(bearing->parts, i, pd_bearing_part_t);
 
-        for (k = 0; at->rule->effect == PD_EFFECT_ALLOW && k < at->part->operations->nelts; k++) {
-            mark(connection, at->part->hashes[k], marks);
+        for (k = 0; at->effect == PD_EFFECT_ALLOW && k < at->count; k++) {
+            __builtin_prefetch(at->operations[k]);
+            mark(connection, at->hashes[k], marks);
         }
     }
     return marks;
@@ -86,75 +96,37 @@ static int next_marked(const char *marks, int i, int count)
     return mark != NULL ? (int)(mark - marks) : count;
 }
 
-/* What is asked about lies all over the memory of a large catalog, and to wait for one line of it after
- * the other took most of a walk (measured). Hints alone: nothing depends on them. */
-static void fetch_marked(const pd_connection_t *connection, const char *marks)
-{
-    const pd_tool_t *tools = (const pd_tool_t *)(const void *)connection->tools->elts;
-    int count = connection->tools->nelts;
-    int i;
-
-    for (i = next_marked(marks, 0, count); i < count; i = next_marked(marks, i + 1, count)) {
-        __builtin_prefetch(&tools[i]);
-    }
-    for (i = next_marked(marks, 0, count); i < count; i = next_marked(marks, i + 1, count)) {
-        __builtin_prefetch(&tools[i].operation->id);
-        __builtin_prefetch(&tools[i].operation->klass);
-    }
-    for (i = next_marked(marks, 0, count); i < count; i = next_marked(marks, i + 1, count)) {
-        __builtin_prefetch(tools[i].operation->id);
-    }
-}
-
-/* In steps, since each needs what the one before fetches. */
-static void fetch_connections(const apr_array_header_t *list, int i)
-{
-    if (i + 3 < list->nelts) {
-        const pd_connection_t *third = APR_ARRAY_IDX(list, i + 3, const pd_connection_t *);
-
-        __builtin_prefetch(&third->label);
-        __builtin_prefetch(&third->places);
-    }
-    if (i + 2 < list->nelts) {
-        const pd_connection_t *second = APR_ARRAY_IDX(list, i + 2, const pd_connection_t *);
-
-        __builtin_prefetch(second->label);
-        __builtin_prefetch(second->connector);
-        __builtin_prefetch(second->tools);
-    }
-    if (i + 1 < list->nelts) {
-        const pd_connection_t *next = APR_ARRAY_IDX(list, i + 1, const pd_connection_t *);
-        int quarter = next->tools->nelts / 4;
-
-        __builtin_prefetch(next->connector->id);
-        __builtin_prefetch(next->places + quarter);
-        __builtin_prefetch(next->places + 2 * quarter);
-        __builtin_prefetch(next->places + 3 * quarter);
-    }
-}
-
-static pd_status_t walk_connection(walk_t *walk, pd_connection_t *connection)
-{
-    pd_found_t found = {.connector = connection->connector};
-    pd_status_t status = PD_OK;
+/* A connection on its way: what is worth asking about is known, and what that takes is being
+ * fetched. */
+typedef struct coming {
+    pd_connection_t *connection; /* NULL: none */
     pd_bearing_t bearing;
     const char *marks;
-    int count = connection->tools->nelts;
+} coming_t;
+
+static void prepare(walk_t *walk, pd_connection_t *connection, coming_t *coming)
+{
+    coming->connection = NULL;
+    pd_rules_bear(&walk->rules, connection->connector->id, walk->pool, &coming->bearing);
+    if (coming->bearing.bears != PD_BEARS_NONE) {
+        coming->connection = connection;
+        coming->marks = marks_of(walk, &coming->bearing, connection);
+    }
+}
+
+static pd_status_t walk_connection(walk_t *walk, const coming_t *coming)
+{
+    pd_connection_t *connection = coming->connection;
+    int count = connection != NULL ? connection->tools->nelts : 0;
+    pd_found_t found = {.name = NULL};
+    pd_status_t status = PD_OK;
     int i;
 
-    pd_rules_bear(&walk->rules, connection->connector->id, walk->pool, &bearing);
-    if (bearing.bears == PD_BEARS_NONE) {
-        return PD_OK;
-    }
-    marks = marks_of(walk, &bearing, connection);
-    if (marks != NULL) {
-        fetch_marked(connection, marks);
-    }
-    for (i = next_marked(marks, 0, count); i < count && status == PD_OK;
-         i = next_marked(marks, i + 1, count)) {
+    for (i = next_marked(coming->marks, 0, count); i < count && status == PD_OK;
+         i = next_marked(coming->marks, i + 1, count)) {
         pd_tool_t *tool = &APR_ARRAY_IDX(connection->tools, i, pd_tool_t);
 
-        if (pd_reach_judge(&bearing, tool->operation, tool->name, PD_REACH_OK, NULL) ==
+        if (pd_reach_judge(&coming->bearing, tool->operation, tool->name, PD_REACH_OK, NULL) ==
             PD_REACH_OK) {
             if (found.connections == NULL) {
                 found.connections = apr_array_make(walk->pool, 1, sizeof(pd_connection_t *));
@@ -176,16 +148,44 @@ static int is_reached(const walk_t *walk, const apr_array_header_t *list, int i,
     if (connection->is_toolbox_only) {
         return 0;
     }
-    if (!has_own &&
-        (i == 0 || strcmp(APR_ARRAY_IDX(list, i - 1, const pd_connection_t *)->label,
-                          connection->label) != 0)) {
+    if (!has_own && (i == 0 || strcmp(APR_ARRAY_IDX(list, i - 1, const pd_connection_t *)->label,
+                                      connection->label) != 0)) {
         return 1;
     }
     return pd_snapshot_reach(walk->snapshot, walk->subject->member_id, connection->label,
                              strlen(connection->label)) == connection;
 }
 
-/* Shared and own connections in the order of their labels; both lists are sorted. */
+/* Fetches what the next ones of the list will be asked for, in steps, since each needs what the one
+ * before fetched. */
+static void fetch_connections(const apr_array_header_t *list, int i)
+{
+    if (i + 3 < list->nelts) {
+        const pd_connection_t *third = APR_ARRAY_IDX(list, i + 3, const pd_connection_t *);
+
+        __builtin_prefetch(&third->label);
+        __builtin_prefetch(&third->places);
+    }
+    if (i + 2 < list->nelts) {
+        const pd_connection_t *second = APR_ARRAY_IDX(list, i + 2, const pd_connection_t *);
+
+        __builtin_prefetch(second->label);
+        __builtin_prefetch(second->connector);
+        __builtin_prefetch(second->tools);
+    }
+    if (i + 1 < list->nelts) {
+        const pd_connection_t *next = APR_ARRAY_IDX(list, i + 1, const pd_connection_t *);
+        int third = next->tools->nelts / 3;
+
+        __builtin_prefetch(next->connector->id);
+        __builtin_prefetch(next->hashes);
+        __builtin_prefetch(next->hashes + third);
+        __builtin_prefetch(next->hashes + 2 * third);
+    }
+}
+
+/* Shared and own connections in the order of their labels, as both lists are sorted. Each is asked about
+ * when the next one is under way. */
 static pd_status_t walk_connections(walk_t *walk)
 {
     const apr_array_header_t *shared = walk->snapshot->ground->shared;
@@ -193,24 +193,30 @@ static pd_status_t walk_connections(walk_t *walk)
                                         ? pd_snapshot_own(walk->snapshot, walk->subject->member_id)
                                         : NULL;
     int own_count = own != NULL ? own->nelts : 0;
+    coming_t two[2] = {{.connection = NULL}, {.connection = NULL}};
     pd_status_t status = PD_OK;
+    int turn = 0;
     int i = 0;
     int k = 0;
 
     while (status == PD_OK && (i < shared->nelts || k < own_count)) {
         pd_connection_t *a = i < shared->nelts ? APR_ARRAY_IDX(shared, i, pd_connection_t *) : NULL;
         pd_connection_t *b = k < own_count ? APR_ARRAY_IDX(own, k, pd_connection_t *) : NULL;
+        int is_own = a == NULL || (b != NULL && strcmp(a->label, b->label) >= 0);
 
-        if (b == NULL || (a != NULL && strcmp(a->label, b->label) < 0)) {
+        two[turn].connection = NULL;
+        if (!is_own) {
             fetch_connections(shared, i);
-            status = is_reached(walk, shared, i, own_count > 0) ? walk_connection(walk, a) : PD_OK;
-            i++;
-        } else {
-            status = is_reached(walk, own, k, 1) ? walk_connection(walk, b) : PD_OK;
-            k++;
         }
+        if (is_own ? is_reached(walk, own, k, 1) : is_reached(walk, shared, i, own_count > 0)) {
+            prepare(walk, is_own ? b : a, &two[turn]);
+        }
+        i += !is_own;
+        k += is_own;
+        turn = 1 - turn;
+        status = walk_connection(walk, &two[turn]);
     }
-    return status;
+    return status == PD_OK ? walk_connection(walk, &two[1 - turn]) : status;
 }
 
 static pd_status_t walk_toolbox(walk_t *walk, const pd_toolbox_t *toolbox)
@@ -324,8 +330,10 @@ static void note_entries(const pd_snapshot_t *snapshot, const pd_subject_t *subj
                     : NULL;
 
             if (operation != NULL &&
-                pd_reach_is_among(pd_reach_connections(snapshot, subject, entry, pool), connection)) {
-                pd_reach_t reach = pd_reach_judge(bearing, operation, entry->tool_name, PD_REACH_OK, NULL);
+                pd_reach_is_among(pd_reach_connections(snapshot, subject, entry, pool),
+                                  connection)) {
+                pd_reach_t reach =
+                    pd_reach_judge(bearing, operation, entry->tool_name, PD_REACH_OK, NULL);
 
                 if (reach == PD_REACH_OK && json_object_size(entry->frozen) > 0) {
                     standing_of(all, connection->connector, operation)->is_narrowed = 1;

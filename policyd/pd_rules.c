@@ -119,21 +119,19 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-apr_uint32_t pd_rule_hash(const char *operation_id)
+apr_uint32_t pd_rule_hash(const char *id)
 {
     apr_uint32_t hash = 2166136261u; /* FNV-1a */
 
-    for (; *operation_id != '\0'; operation_id++) {
-        hash = (hash ^ (unsigned char)*operation_id) * 16777619u;
+    for (; *id != '\0'; id++) {
+        hash = (hash ^ (unsigned char)*id) * 16777619u;
     }
     return hash;
 }
 
-/* Sorts, drops repetitions, and hashes what is left. */
-static void settle(pd_rule_part_t *part, apr_pool_t *pool)
+/* Sorts and drops repetitions. */
+static void settle(apr_array_header_t *texts)
 {
-    apr_array_header_t *texts = part->operations;
-    apr_uint32_t *hashes;
     int kept = 0;
     int i;
 
@@ -146,11 +144,6 @@ static void settle(pd_rule_part_t *part, apr_pool_t *pool)
         }
     }
     texts->nelts = kept;
-    hashes = apr_palloc(pool, ((size_t)kept + 1) * sizeof(*hashes));
-    for (i = 0; i < kept; i++) {
-        hashes[i] = pd_rule_hash(APR_ARRAY_IDX(texts, i, const char *));
-    }
-    part->hashes = hashes;
 }
 
 static pd_status_t read_head(pd_rule_t *rule, const json_t *doc)
@@ -196,7 +189,9 @@ static pd_status_t read_items(pd_rule_t *rule, const json_t *items)
         }
     }
     for (at = apr_hash_first(rule->pool, rule->parts); at != NULL; at = apr_hash_next(at)) {
-        settle(apr_hash_this_val(at), rule->pool);
+        const pd_rule_part_t *part = apr_hash_this_val(at);
+
+        settle(part->operations);
     }
     return PD_OK;
 }
@@ -242,105 +237,6 @@ void pd_rule_release(pd_rule_t **rule)
     if (gone != NULL && apr_atomic_dec32(&gone->refs) == 0) {
         apr_pool_destroy(gone->pool);
     }
-}
-
-/* --- the rules of one target --------------------------------------------------- */
-
-static int by_rule_id(const void *a, const void *b)
-{
-    return strcmp((*(pd_rule_t *const *)a)->id, (*(pd_rule_t *const *)b)->id);
-}
-
-/* Where a name's bit stands. The ends of names differ most. */
-static unsigned mark_of(const char *name)
-{
-    size_t bytes = strlen(name);
-    size_t i = bytes > 6 ? bytes - 6 : 0;
-    unsigned mark = (unsigned)bytes;
-
-    for (; i < bytes; i++) {
-        mark = mark * 33 + (unsigned char)name[i];
-    }
-    return mark % PD_NAME_MARKS;
-}
-
-static void index_rule(pd_layer_t *layer, const pd_rule_t *rule)
-{
-    apr_hash_index_t *at;
-
-    for (at = apr_hash_first(layer->pool, rule->parts); at != NULL; at = apr_hash_next(at)) {
-        const char *connector_id = apr_hash_this_key(at);
-        apr_array_header_t *parts =
-            apr_hash_get(layer->by_connector, connector_id, APR_HASH_KEY_STRING);
-        pd_bearing_part_t *part;
-
-        if (parts == NULL) {
-            parts = apr_array_make(layer->pool, 1, sizeof(pd_bearing_part_t));
-            apr_hash_set(layer->by_connector, connector_id, APR_HASH_KEY_STRING, parts);
-        }
-        part = apr_array_push(parts);
-        part->rule = rule;
-        part->part = apr_hash_this_val(at);
-    }
-    for (at = apr_hash_first(layer->pool, rule->names); at != NULL; at = apr_hash_next(at)) {
-        const char *name = apr_hash_this_key(at);
-
-        if (apr_hash_get(layer->by_name, name, APR_HASH_KEY_STRING) == NULL) {
-            apr_hash_set(layer->by_name, name, APR_HASH_KEY_STRING, rule);
-            layer->name_marks[mark_of(name) / 8] |= (unsigned char)(1u << mark_of(name) % 8);
-        }
-    }
-}
-
-pd_status_t pd_layer_make(const apr_array_header_t *rules, int is_readable, pd_layer_t **ret)
-{
-    apr_pool_t *pool;
-    pd_layer_t *layer;
-    int i;
-
-    if ((rules->nelts == 0 && is_readable) || rules->nelts > PD_MAX_RULES) {
-        return PD_E_INVALID;
-    }
-    if (apr_pool_create(&pool, NULL) != APR_SUCCESS) {
-        return PD_E_NOMEM;
-    }
-    layer = apr_pcalloc(pool, sizeof(*layer));
-    layer->pool = pool;
-    layer->refs = 1;
-    layer->is_readable = is_readable != 0;
-    layer->rules = apr_array_copy(pool, rules);
-    layer->by_connector = apr_hash_make(pool);
-    layer->by_name = apr_hash_make(pool);
-    qsort(layer->rules->elts, (size_t)layer->rules->nelts, sizeof(pd_rule_t *), by_rule_id);
-    for (i = 0; i < layer->rules->nelts; i++) {
-        pd_rule_t *rule = APR_ARRAY_IDX(layer->rules, i, pd_rule_t *);
-
-        pd_rule_retain(rule);
-        layer->has_allow |= rule->effect == PD_EFFECT_ALLOW;
-        index_rule(layer, rule);
-    }
-    *ret = layer;
-    return PD_OK;
-}
-
-void pd_layer_retain(pd_layer_t *layer)
-{
-    (void)apr_atomic_inc32(&layer->refs); /* the count before is nobody's business */
-}
-
-void pd_layer_release(pd_layer_t **layer)
-{
-    pd_layer_t *gone = *layer;
-    int i;
-
-    *layer = NULL;
-    if (gone == NULL || apr_atomic_dec32(&gone->refs) != 0) {
-        return;
-    }
-    for (i = 0; i < gone->rules->nelts; i++) {
-        pd_rule_release(&APR_ARRAY_IDX(gone->rules, i, pd_rule_t *));
-    }
-    apr_pool_destroy(gone->pool);
 }
 
 /* --- what governs ---------------------------------------------------------------- */
@@ -435,12 +331,12 @@ static const apr_array_header_t *gather(const pd_rules_t *rules, const char *con
     static const apr_array_header_t nothing = {.elt_size = (int)sizeof(pd_bearing_part_t)};
     const apr_array_header_t *first = NULL;
     apr_array_header_t *all = NULL;
+    apr_uint32_t hash = rules->layers->nelts > 0 ? pd_rule_hash(connector_id) : 0;
     int i;
 
     for (i = 0; i < rules->layers->nelts; i++) {
-        const pd_layer_t *layer = APR_ARRAY_IDX(rules->layers, i, const pd_layer_t *);
         const apr_array_header_t *parts =
-            apr_hash_get(layer->by_connector, connector_id, APR_HASH_KEY_STRING);
+            pd_layer_parts(APR_ARRAY_IDX(rules->layers, i, const pd_layer_t *), connector_id, hash);
 
         if (parts != NULL && first == NULL) {
             first = parts;
@@ -482,8 +378,8 @@ void pd_rules_bear(const pd_rules_t *rules, const char *connector_id, apr_pool_t
     for (i = 0; i < ret->parts->nelts; i++) {
         const pd_bearing_part_t *at = &APR_ARRAY_IDX(ret->parts, i, pd_bearing_part_t);
 
-        whole[at->rule->effect] |= at->part->is_whole;
-        single[at->rule->effect] |= at->part->operations->nelts > 0;
+        whole[at->effect] |= at->is_whole;
+        single[at->effect] |= at->count > 0;
     }
     if (rules->governed == PD_GOVERNED_UNREADABLE) {
         ret->is_uniform = 1; /* and the verdict stays what zero is */
@@ -509,24 +405,23 @@ typedef struct asked {
 } asked_t;
 
 /* Of a few items the hashes are compared: they stand together, the texts apart. */
-static int names_operation(const pd_rule_part_t *part, const asked_t *asked)
+static int names_operation(const pd_bearing_part_t *at, const asked_t *asked)
 {
     int i;
 
-    if (asked->operation_id == NULL) {
+    if (asked->operation_id == NULL || at->count == 0) {
         return 0;
     }
-    if (part->operations->nelts <= FEW) {
-        for (i = 0; i < part->operations->nelts; i++) {
-            if (part->hashes[i] == asked->hash &&
-                strcmp(APR_ARRAY_IDX(part->operations, i, const char *), asked->operation_id) == 0) {
-                return 1;
-            }
+    if (at->count > FEW) {
+        return bsearch(&asked->operation_id, at->operations, (size_t)at->count,
+                       sizeof(const char *), by_text) != NULL;
+    }
+    for (i = 0; i < at->count; i++) {
+        if (at->hashes[i] == asked->hash && strcmp(at->operations[i], asked->operation_id) == 0) {
+            return 1;
         }
-        return 0;
     }
-    return bsearch(&asked->operation_id, part->operations->elts, (size_t)part->operations->nelts,
-                   sizeof(const char *), by_text) != NULL;
+    return 0;
 }
 
 /* The first rule of this effect whose part names the connector (item CONNECTOR) or the operation
@@ -539,9 +434,8 @@ static const pd_rule_t *find_part(const pd_bearing_t *bearing, pd_effect_t effec
     for (i = 0; i < bearing->parts->nelts; i++) {
         const pd_bearing_part_t *at = &APR_ARRAY_IDX(bearing->parts, i, pd_bearing_part_t);
 
-        if (at->rule->effect == effect &&
-            (item == PD_ITEM_CONNECTOR ? at->part->is_whole
-                                       : names_operation(at->part, asked))) {
+        if (at->effect == effect &&
+            (item == PD_ITEM_CONNECTOR ? at->is_whole : names_operation(at, asked))) {
             return at->rule;
         }
     }
@@ -552,18 +446,14 @@ static const pd_rule_t *find_part(const pd_bearing_t *bearing, pd_effect_t effec
 static const pd_rule_t *find_name(const pd_rules_t *rules, const char *name)
 {
     const pd_rule_t *first = NULL;
-    unsigned mark;
     int i;
 
     if (name == NULL || !rules->has_names) {
         return NULL;
     }
-    mark = mark_of(name);
     for (i = 0; i < rules->layers->nelts; i++) {
-        const pd_layer_t *layer = APR_ARRAY_IDX(rules->layers, i, const pd_layer_t *);
-        const pd_rule_t *rule = (layer->name_marks[mark / 8] >> mark % 8 & 1) != 0
-                                    ? apr_hash_get(layer->by_name, name, APR_HASH_KEY_STRING)
-                                    : NULL;
+        const pd_rule_t *rule =
+            pd_layer_name(APR_ARRAY_IDX(rules->layers, i, const pd_layer_t *), name);
 
         if (rule != NULL && (first == NULL || strcmp(rule->id, first->id) < 0)) {
             first = rule;

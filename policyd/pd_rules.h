@@ -25,11 +25,10 @@ typedef enum pd_effect { PD_EFFECT_ALLOW = 1, PD_EFFECT_BLOCK } pd_effect_t;
 typedef struct pd_rule_part {
     int is_whole;                   /* the connector itself is an item */
     apr_array_header_t *operations; /* of const char *: ids, sorted bytewise, each once */
-    const apr_uint32_t *hashes;     /* pd_rule_hash() of each of them */
 } pd_rule_part_t;
 
-/* Hash of an operation's id, for those who look for many of them. */
-apr_uint32_t pd_rule_hash(const char *operation_id);
+/* Hash of an id, for those who look for many of them. */
+apr_uint32_t pd_rule_hash(const char *id);
 
 typedef struct pd_rule {
     apr_pool_t *pool;
@@ -48,6 +47,19 @@ pd_status_t pd_rule_make(const char *id, const json_t *doc, pd_rule_t **ret);
 void pd_rule_retain(pd_rule_t *rule);
 void pd_rule_release(pd_rule_t **rule);
 
+/* One rule's word on a connector: what is asked of it while many connectors are walked stands here, close to its neighbours'. */
+typedef struct pd_bearing_part {
+    const pd_rule_t *rule;
+    pd_effect_t effect;
+    int is_whole;
+    int count; /* of single operations */
+    const char *const *operations; /* their ids, sorted bytewise */
+    const apr_uint32_t *hashes;    /* pd_rule_hash() of each */
+} pd_bearing_part_t;
+
+struct pd_layer_on;
+struct pd_layer_place;
+
 #define PD_NAME_MARKS 1024
 
 /* The rules of one target. */
@@ -58,8 +70,10 @@ typedef struct pd_layer {
     int has_allow;
     apr_array_header_t *rules; /* of pd_rule_t *, retained, in the order of their ids */
     /* The same, found by what is asked: pointers into the rules above. */
-    apr_hash_t *by_connector; /* connector id -> array of pd_bearing_part_t, in the order of the rules' ids */
-    apr_hash_t *by_name;      /* advertised name -> the first pd_rule_t * that blocks it */
+    struct pd_layer_on *on;        /* a row for each connector that a rule names */
+    struct pd_layer_place *places; /* hash table over them (pd_layer_parts) */
+    apr_uint32_t place_mask;
+    apr_hash_t *by_name; /* advertised name -> the first pd_rule_t * that blocks it */
     unsigned char name_marks[PD_NAME_MARKS / 8]; /* a bit for each of them: most names are seen at once not to be there */
 } pd_layer_t;
 
@@ -67,6 +81,11 @@ typedef struct pd_layer {
 pd_status_t pd_layer_make(const apr_array_header_t *rules, int is_readable, pd_layer_t **ret);
 void pd_layer_retain(pd_layer_t *layer);
 void pd_layer_release(pd_layer_t **layer);
+/* What the layer's rules say of a connector (hash: pd_rule_hash() of its id): pd_bearing_part_t in the order of the rules' ids, or NULL. */
+const apr_array_header_t *pd_layer_parts(const pd_layer_t *layer, const char *connector_id,
+                                         apr_uint32_t hash);
+/* The first rule that blocks this advertised name, or NULL. */
+const pd_rule_t *pd_layer_name(const pd_layer_t *layer, const char *name);
 
 /* What governs one member. */
 typedef enum pd_governed {
@@ -106,12 +125,6 @@ typedef struct pd_decided {
     const pd_rule_t *rule;
     pd_item_t item;
 } pd_decided_t;
-
-/* One rule's word on the connector that is asked about. */
-typedef struct pd_bearing_part {
-    const pd_rule_t *rule;
-    const pd_rule_part_t *part;
-} pd_bearing_part_t;
 
 /* Which operations of a connector may be allowed at all, for those who walk over many: what is left out here pd_rules_judge() allows under
  * no name, and what is not it may still deny. */

@@ -19,11 +19,11 @@ typedef struct pd_tool {
     apr_hash_t *arg_names; /* loop's thread: names the schema knows; filled at the first call */
 } pd_tool_t;
 
-/* Where the tool of an operation stands among its connection's. A few lines of memory for all of them: the tools themselves and the
- * texts of ids lie far apart. */
+/* Where the tool of an operation stands among its connection's, with what is asked of both next: they lie far apart. */
 typedef struct pd_place {
-    apr_uint32_t hash; /* pd_rule_hash() of the operation's id */
     int tool;
+    const pd_operation_t *operation;
+    const char *id; /* of the operation */
 } pd_place_t;
 
 /* A connection and everything made from it and its connector. */
@@ -38,7 +38,8 @@ typedef struct pd_connection {
     int is_toolbox_only;
     pd_connector_t *connector; /* retained */
     apr_array_header_t *tools; /* of pd_tool_t, sorted bytewise by name */
-    const pd_place_t *places; /* as many as tools, sorted by hash */
+    const apr_uint32_t *hashes; /* pd_rule_hash() of all operations' ids, ascending */
+    const pd_place_t *places;   /* in the same order */
     apr_hash_t *by_name;       /* name -> pd_tool_t * */
     struct {                   /* loop's thread */
         const char *line;  /* what is the same in every manifest's line about it, in pool; NULL until made */
@@ -122,7 +123,7 @@ const apr_array_header_t *pd_snapshot_own(const pd_snapshot_t *snapshot, const c
 pd_connector_t *pd_snapshot_connector(const pd_snapshot_t *snapshot, const char *id);
 pd_connection_t *pd_snapshot_connection(const pd_snapshot_t *snapshot, const char *id);
 
-/* Fills by_name and places of a connection whose tools are there. */
+/* Fills by_name, hashes and places of a connection whose tools are there. */
 void pd_snapshot_index(pd_connection_t *made);
 /* Tool of a connection by advertised name, or NULL. */
 pd_tool_t *pd_snapshot_tool(const pd_connection_t *connection, const char *name);
