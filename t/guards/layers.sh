@@ -4,7 +4,8 @@
 #   C  core of the module, without httpd   [mod_mcp/]
 #   G  glue between the core and httpd     [mod_mcp/]
 #   D  daemon and its client               [policyd/]
-# An upper layer includes lower ones: G may include C and W, C may include W, D may include W. A foreign library
+#   T  policyctl's rooms that reach outside [policyd/]
+# An upper layer includes lower ones: G may include C and W, C may include W, D may include W, T may include D, C and W. A foreign library
 # appears in the .c files that layers.txt names for it, and in no header of ours; APR and jansson are everywhere.
 exec perl -I"${top_srcdir:-$(dirname "$0")/../..}/t/lib" -x "$0" "$@"
 #!perl
@@ -12,8 +13,8 @@ use strict;
 use warnings;
 use MCP::Guard;
 
-my %below = (W => ['W'], C => [ 'C', 'W' ], G => [ 'G', 'C', 'W' ], D => [ 'D', 'W' ]);
-my %folder = (W => 'proto', C => 'mod_mcp', G => 'mod_mcp', D => 'policyd');
+my %below = (W => ['W'], C => [ 'C', 'W' ], G => [ 'G', 'C', 'W' ], D => [ 'D', 'W' ], T => [ 'T', 'D', 'C', 'W' ]);
+my %folder = (W => 'proto', C => 'mod_mcp', G => 'mod_mcp', D => 'policyd', T => 'policyd');
 
 # Libraries with a door, by header.
 my @libraries = (
@@ -22,6 +23,7 @@ my @libraries = (
     [ sodium => qr{^sodium} ],
     [ curl   => qr{^curl/} ],
     [ pcre2  => qr{^pcre2} ],
+    [ yaml   => qr{^yaml\.h} ],
     [ httpd  => qr{^(?:httpd|http_|ap_|util_|mpm_|mod_|scoreboard)} ],
 );
 # Everywhere: APR, jansson, the C library and POSIX. A header that is none of these has to be judged first.
