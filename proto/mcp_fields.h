@@ -99,4 +99,53 @@ static const mcp_field_t fields_child_beat[] = {{"child", MCP_F_STRING, 1, MCP_M
 
 static const mcp_field_t fields_child_beat_reply[] = {{"generation", MCP_F_STRING, 1, 24}};
 
+static const mcp_field_t fields_cred_lease[] = {{"child", MCP_F_STRING, 1, MCP_MAX_ID},
+                                                {"audit", MCP_F_STRING, 1, MCP_MAX_ID},
+                                                {"connection", MCP_F_STRING, 1, MCP_MAX_ID},
+                                                {"rejected", MCP_F_INT, 0, 0}};
+
+static const mcp_field_t fields_cred_lease_reply[] = {{"auth", MCP_F_OBJECT, 0, 0},
+                                                      {"lease", MCP_F_STRING, 0, 1024},
+                                                      {"request", MCP_F_OBJECT, 0, 0},
+                                                      {"expires_ms", MCP_F_INT, 0, 60000}};
+
+static const mcp_field_t fields_cred_store[] = {{"child", MCP_F_STRING, 1, MCP_MAX_ID},
+                                                {"lease", MCP_F_STRING, 1, 1024},
+                                                {"ok", MCP_F_BOOL, 1, 0},
+                                                {"access_token", MCP_F_STRING, 0, 16384},
+                                                {"refresh_token", MCP_F_STRING, 0, 16384},
+                                                {"expires_in", MCP_F_INT, 0, 0},
+                                                {"scope", MCP_F_STRING, 0, 4096},
+                                                {"error", MCP_F_STRING, 0, 32}};
+
+static const mcp_field_t fields_cred_store_reply[] = {{"auth", MCP_F_OBJECT, 0, 0}};
+
+static const mcp_field_t fields_connect_show[] = {{"ticket_hash", MCP_F_HEX64, 1, 0},
+                                                  {"resource", MCP_F_STRING, 1, 512},
+                                                  {"user", MCP_F_STRING, 0, 320}};
+
+static const mcp_field_t fields_connect_show_reply[] = {{"member", MCP_F_STRING, 1, 320},
+                                                        {"connection", MCP_F_STRING, 1, MCP_MAX_LABEL},
+                                                        {"connector", MCP_F_STRING, 1, 400},
+                                                        {"host", MCP_F_STRING, 1, 320},
+                                                        {"scopes", MCP_F_STRINGS, 1, 64}};
+
+static const mcp_field_t fields_connect_start[] = {{"ticket_hash", MCP_F_HEX64, 1, 0},
+                                                   {"binding", MCP_F_HEX64, 1, 0},
+                                                   {"resource", MCP_F_STRING, 1, 512},
+                                                   {"user", MCP_F_STRING, 0, 320}};
+
+static const mcp_field_t fields_connect_start_reply[] = {{"url", MCP_F_STRING, 1, 8192}};
+
+static const mcp_field_t fields_connect_take[] = {{"state_hash", MCP_F_HEX64, 1, 0},
+                                                  {"binding", MCP_F_HEX64, 1, 0},
+                                                  {"resource", MCP_F_STRING, 1, 512},
+                                                  {"iss", MCP_F_STRING, 0, 512},
+                                                  {"error", MCP_F_STRING, 0, 64}};
+
+static const mcp_field_t fields_connect_take_reply[] = {{"connection", MCP_F_STRING, 1, MCP_MAX_ID},
+                                                        {"lease", MCP_F_STRING, 1, 1024},
+                                                        {"request", MCP_F_OBJECT, 1, 0},
+                                                        {"expires_ms", MCP_F_INT, 1, 60000}};
+
 #endif
