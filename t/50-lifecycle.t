@@ -169,7 +169,7 @@ for my $mpm (@mpms) {
     my $stop = sub {
         my ($name) = @_;
         local $Test::Builder::Level = $Test::Builder::Level + 1;
-        my $took = seconds(sub { $gateway->stop });
+        my $took = seconds(sub { $gateway->stop('TERM') });
         is $gateway->process->status, 0, "$mpm: $name, it stops";
         cmp_ok $took, '<', STOP_S, "$mpm: $name, in time";
         return;
@@ -214,7 +214,7 @@ for my $mpm (@mpms) {
     $fine->('a call after it');
 
     # httpd runs without the module, then is told of it
-    $gateway->stop;
+    $gateway->stop('TERM');
     my $whole = $gateway->{text};
     $gateway->write(q());
     $gateway->start;
@@ -229,7 +229,7 @@ for my $mpm (@mpms) {
     $gateway->write($whole);
     ok $gateway->graceful, "$mpm: and added again";
     $fine->('a call');
-    $gateway->stop;
+    $gateway->stop('TERM');
 
     # one process, no fork
     my $alone = MCP::Process->start(
@@ -239,7 +239,7 @@ for my $mpm (@mpms) {
     );
     ok MCP::Net::wait_for(sub { MCP::Net::connects($gateway->port) }), "$mpm: -X serves";
     $fine->("under -X, a call ($_)") for 1 .. 3;
-    my $took = seconds(sub { $alone->stop });
+    my $took = seconds(sub { $alone->stop('TERM') });
     is $alone->status, 0, "$mpm: -X stops";
     cmp_ok $took, '<', STOP_S, "$mpm: -X stops in time";
 
