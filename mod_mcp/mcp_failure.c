@@ -184,15 +184,20 @@ static void answer_oauth(const mcp_err_t *err, const failure_row_t *row, apr_poo
 
 /* --- in-band ---------------------------------------------------------------------- */
 
-const char *mcp_failure_result_head(const mcp_era_t *era, apr_pool_t *pool)
+const char *mcp_failure_described_head(const char *description, apr_pool_t *pool)
 {
-    if (era != NULL && !era->is_modern)
-        return "";
     return apr_pstrcat(pool,
                        "\"resultType\":\"complete\",\"_meta\":{\"" MCP_META_SERVER
                        "\":{\"name\":\"" MCP_SERVER_NAME "\",\"version\":",
-                       mcp_rpc_quote(MCP_SERVER_VERSION, strlen(MCP_SERVER_VERSION), pool), "}}",
+                       mcp_rpc_quote(MCP_SERVER_VERSION, strlen(MCP_SERVER_VERSION), pool),
+                       description != NULL ? ",\"description\":\"" : "",
+                       description != NULL ? description : "", description != NULL ? "\"}}" : "}}",
                        NULL);
+}
+
+const char *mcp_failure_result_head(const mcp_era_t *era, apr_pool_t *pool)
+{
+    return era != NULL && !era->is_modern ? "" : mcp_failure_described_head(NULL, pool);
 }
 
 static int has_structured(const mcp_era_t *era)

@@ -49,5 +49,7 @@ void mcp_failure_answer(const mcp_err_t *err, const char *id, const mcp_era_t *e
 /* Members that a modern result starts with: "resultType":"complete","_meta":{serverInfo} (no
  * braces, no comma after it), or "" for legacy. era NULL: modern. */
 const char *mcp_failure_result_head(const mcp_era_t *era, apr_pool_t *pool);
+/* The same of a modern result, with a description of the server that needs no escape in JSON. */
+const char *mcp_failure_described_head(const char *description, apr_pool_t *pool);
 
 #endif

@@ -52,8 +52,9 @@ static const char *const *applications_of(const mcp_view_t *view, apr_pool_t *po
     return names;
 }
 
-/* The endpoint's text for this caller, as JSON. The turn is resolved. */
-static apr_status_t instructions(mcp_turn_t *turn, const char **ret, mcp_err_t *err)
+/* The endpoint's text for this caller, as JSON, and its sentence about itself, to be quoted as it is. The turn is
+ * resolved. */
+static apr_status_t instructions(mcp_turn_t *turn, const char **ret, const char **ret_sentence, mcp_err_t *err)
 {
     char text[MCP_VIEW_TEXT_MAX];
     const mcp_view_t *view = NULL;
@@ -72,6 +73,7 @@ static apr_status_t instructions(mcp_turn_t *turn, const char **ret, mcp_err_t *
     about.is_collapsed = mcp_collapse_decide(&view->counts, &turn->resolved.collapse, NULL);
     about.applications = applications_of(view, turn->pool, &about.application_count);
     *ret = mcp_rpc_quote(text, mcp_view_text_instructions(&about, text, sizeof(text)), turn->pool);
+    *ret_sentence = mcp_view_text_server(about.is_collapsed);
     return APR_SUCCESS;
 }
 
@@ -79,8 +81,10 @@ static apr_status_t discover(mcp_turn_t *turn, const mcp_era_t *era, const mcp_r
                              const char **ret, size_t *ret_bytes, mcp_err_t *err)
 {
     const char *told = NULL;
-    apr_status_t status = instructions(turn, &told, err);
+    const char *sentence = NULL;
+    apr_status_t status = instructions(turn, &told, &sentence, err);
 
+    (void)era;
     (void)message;
     if (status != APR_SUCCESS) {
         return status;
@@ -88,7 +92,7 @@ static apr_status_t discover(mcp_turn_t *turn, const mcp_era_t *era, const mcp_r
     *ret = apr_psprintf(turn->pool,
                         "{%s,\"supportedVersions\":%s,\"capabilities\":{\"tools\":{}},\"instructions\":%s,"
                         "\"ttlMs\":3600000,\"cacheScope\":\"private\"}",
-                        mcp_failure_result_head(era, turn->pool),
+                        mcp_failure_described_head(sentence, turn->pool),
                         mcp_era_supported(NULL, !turn->terms->serves_legacy, turn->pool), told);
     *ret_bytes = strlen(*ret);
     return APR_SUCCESS;
@@ -142,24 +146,28 @@ static apr_status_t initialize(mcp_turn_t *turn, const mcp_era_t *era, const mcp
 {
     const json_t *asked = json_object_get(message->params, "protocolVersion");
     const char *told = NULL;
+    const char *sentence = NULL;
+    int is_described;
     apr_status_t status;
 
     if (!json_is_string(asked)) {
         return mcp_err_set(err, turn->pool, MCP_FAIL_PARAMS, MCP_CODE_NONE, NULL,
                            "initialize needs params.protocolVersion");
     }
-    status = instructions(turn, &told, err);
+    status = instructions(turn, &told, &sentence, err);
     if (status == APR_SUCCESS) {
         status = open_session(turn, era, message->params, err);
     }
     if (status != APR_SUCCESS) {
         return status;
     }
+    is_described = era->revision >= MCP_REV_2025_11_25; /* older revisions know no such member */
     *ret = apr_psprintf(
         turn->pool,
         "{\"protocolVersion\":\"%s\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"" MCP_SERVER_NAME
-        "\",\"version\":\"" MCP_SERVER_VERSION "\"},\"instructions\":%s}",
-        mcp_era_text(era->revision), told);
+        "\",\"version\":\"" MCP_SERVER_VERSION "\"%s%s%s},\"instructions\":%s}",
+        mcp_era_text(era->revision), is_described ? ",\"description\":\"" : "", is_described ? sentence : "",
+        is_described ? "\"" : "", told);
     *ret_bytes = strlen(*ret);
     return APR_SUCCESS;
 }

@@ -158,6 +158,38 @@ apr_status_t mcp_tools_call(mcp_turn_t *turn, const mcp_era_t *era, const mcp_rp
     return mcp_tools_run(turn, era, json_string_value(name), arguments, "direct", ret, ret_bytes, err);
 }
 
+/* Names the operation that helps after a refusal, as it is called here; a role that lets nobody call an operation either is helped by
+ * none. Behind a failure of the link the prefix may be unknown: then the hint stays as it is. */
+static void name_the_cure(mcp_turn_t *turn, mcp_err_t *err)
+{
+    static const struct {
+        mcp_code_t code;
+        const char *what;
+    } cures[] = {
+        {MCP_CODE_INVALID_ARGUMENTS, "__tools__get shows the whole inputSchema"},
+        {MCP_CODE_INVALID_REQUEST, "__tools__get shows the whole inputSchema"},
+        {MCP_CODE_NEEDS_REAUTH, "__connections__list shows which connections need it"},
+        {MCP_CODE_PERMISSION_DENIED, "__whoami__get tells your roles"},
+    };
+    const char *prefix = NULL;
+    mcp_err_t ignored;
+    size_t i;
+
+    if (err->permission != NULL && strcmp(err->permission, "tool:execute") == 0) {
+        return;
+    }
+    for (i = 0; i < sizeof(cures) / sizeof(cures[0]); i++) {
+        memset(&ignored, 0, sizeof(ignored));
+        if (cures[i].code == err->code && mcp_control_prefix(turn, &prefix, &ignored) == APR_SUCCESS) {
+            const char *hint = err->hint != NULL ? err->hint : "";
+            size_t bytes = strlen(hint);
+            const char *between = bytes == 0 ? "" : hint[bytes - 1] == '.' ? " " : "; ";
+
+            err->hint = apr_pstrcat(turn->pool, hint, between, prefix, cures[i].what, NULL);
+        }
+    }
+}
+
 apr_status_t mcp_tools_run(mcp_turn_t *turn, const mcp_era_t *era, const char *name,
                            const json_t *arguments, const char *via, const char **ret,
                            size_t *ret_bytes, mcp_err_t *err)
@@ -176,8 +208,10 @@ apr_status_t mcp_tools_run(mcp_turn_t *turn, const mcp_era_t *era, const char *n
     if (status != APR_SUCCESS) {
         return status;
     }
-    if (op != NULL) {
-        return mcp_control_run(turn, era, name, op, arguments, via, ret, ret_bytes, err);
+    status = op != NULL ? mcp_control_run(turn, era, name, op, arguments, via, ret, ret_bytes, err)
+                        : mcp_call_run(turn, era, name, arguments, via, ret, ret_bytes, err);
+    if (status != APR_SUCCESS && err->fail == MCP_FAIL_TOOL) {
+        name_the_cure(turn, err);
     }
-    return mcp_call_run(turn, era, name, arguments, via, ret, ret_bytes, err);
+    return status;
 }

@@ -332,7 +332,8 @@ static apr_status_t fill_view(build_t *build, const json_t *manifest, mcp_view_t
     mcp_view_list(rows, view->count, own, build->pool, &view->flat, ret_bytes);
     mcp_view_list_collapsed(rows, view->count, own, build->pool, &view->collapsed, ret_bytes);
     count_tools(view->tools, view->count, &view->counts);
-    view->counts.characters = (int64_t)mcp_footprint_characters(view->flat.joined);
+    /* of the definitions alone, as footprint counts them: without the commas */
+    view->counts.characters = (int64_t)mcp_footprint_characters(view->flat.joined) - view->count;
     if (applications != NULL && strlen(applications) == MCP_DIGEST_HEX) {
         view->applications = apr_pstrdup(own, applications);
     }

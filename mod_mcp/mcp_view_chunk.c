@@ -38,6 +38,13 @@ static int put_old_text(mcp_chunk_tool_t *tool, const json_t *def, apr_pool_t *o
     return tool->old_text != NULL;
 }
 
+/* What a collapsed list shows instead of the definition, if anything; 0: out of memory. */
+static int put_brief(mcp_chunk_tool_t *tool, const json_t *brief, apr_pool_t *own)
+{
+    tool->brief = json_is_object(brief) ? text_of(brief, own, &tool->brief_bytes) : NULL;
+    return !json_is_object(brief) || tool->brief != NULL;
+}
+
 /* What is wrong with an entry, or NULL when *ret has it. */
 static const char *read_tool(const json_t *entry, apr_pool_t *own, mcp_chunk_tool_t *ret,
                              size_t *weight)
@@ -61,10 +68,11 @@ static const char *read_tool(const json_t *entry, apr_pool_t *own, mcp_chunk_too
     ret->is_pinned = mcp_json_bool(entry, "pin");
     ret->is_named = shown != NULL;
     ret->text = text_of(def, own, &ret->bytes);
-    if (ret->text == NULL || !put_old_text(ret, def, own)) {
+    if (ret->text == NULL || !put_old_text(ret, def, own) ||
+        !put_brief(ret, json_object_get(entry, "brief"), own)) {
         return "out of memory";
     }
-    *weight += sizeof(*ret) + strlen(name) + strlen(ret->op) + ret->bytes +
+    *weight += sizeof(*ret) + strlen(name) + strlen(ret->op) + ret->bytes + ret->brief_bytes +
                (ret->old_text != ret->text ? ret->old_bytes : 0);
     return NULL;
 }

@@ -137,6 +137,22 @@ static void push_meta(apr_array_header_t *kept, mcp_meta_t meta, apr_pool_t *scr
     row->tool = tool;
 }
 
+/* A row as a collapsed list shows it. */
+static void push_kept(apr_array_header_t *kept, const mcp_view_row_t *row, apr_pool_t *scratch)
+{
+    mcp_view_row_t *pushed = apr_array_push(kept);
+    mcp_chunk_tool_t *tool;
+
+    *pushed = *row;
+    if (row->tool->brief == NULL) {
+        return;
+    }
+    tool = apr_pmemdup(scratch, row->tool, sizeof(*tool));
+    tool->text = tool->old_text = tool->brief;
+    tool->bytes = tool->old_bytes = tool->brief_bytes;
+    pushed->tool = tool;
+}
+
 void mcp_view_list_collapsed(const mcp_view_row_t *rows, int count, apr_pool_t *own, apr_pool_t *scratch,
                              mcp_list_t *ret, size_t *ret_bytes)
 {
@@ -145,7 +161,7 @@ void mcp_view_list_collapsed(const mcp_view_row_t *rows, int count, apr_pool_t *
 
     for (i = 0; i < count; i++) {
         if (rows[i].is_control || rows[i].tool->is_pinned) {
-            APR_ARRAY_PUSH(kept, mcp_view_row_t) = rows[i];
+            push_kept(kept, &rows[i], scratch);
         }
     }
     if (kept->nelts == count) {

@@ -47,6 +47,8 @@ typedef struct mcp_chunk_tool {
     size_t bytes;
     const char *old_text; /* without `title`; the same where it has none */
     size_t old_bytes;
+    const char *brief; /* what stands for both in a collapsed list, or NULL */
+    size_t brief_bytes;
 } mcp_chunk_tool_t;
 
 /* The tools of one connection, one toolbox, or the control plane: shared by all views that select from them. */

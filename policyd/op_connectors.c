@@ -10,6 +10,7 @@
 
 #include "../proto/mcp_body.h"
 #include "op_connections.h"
+#include "op_connectors_private.h"
 #include "op_find.h"
 #include "op_reach.h"
 #include "pd_catalog.h"
@@ -17,14 +18,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define KIND "connector"
-#define SUMMARY "connector_summary"
+#define KIND PD_OP_CONNECTOR
+#define SUMMARY PD_OP_CONNECTOR_SUMMARY
 #define STEP 200 /* connections read at once */
 
 /* --- summaries --------------------------------------------------------------------- */
 
-/* {"read": n, "write": n, "destructive": n, "forbidden": n}; new reference. */
-static json_t *count_classes(const json_t *doc)
+json_t *pd_op_connectors_classes(const json_t *doc)
 {
     static const char *const names[] = {"read", "write", "destructive", "forbidden"};
     json_int_t counts[COUNT(names)] = {0};
@@ -44,16 +44,20 @@ static json_t *count_classes(const json_t *doc)
                      counts[2], names[3], counts[3]);
 }
 
-static json_t *make_summary(const pd_op_call_t *call, const json_t *doc)
+/* pending: operations of a later import that are held back. */
+static json_t *make_summary(const pd_op_call_t *call, const json_t *doc, size_t pending)
 {
     json_int_t operations = (json_int_t)json_array_size(json_object_get(doc, "operations"));
+    json_t *summary = json_pack(
+        "{s:s,s:s,s:s*,s:s,s:s,s:I,s:o}", "slug", mcp_json_str(doc, "slug"), "label",
+        mcp_json_str(doc, "label"), "description", mcp_json_str(doc, "description"), "base_url",
+        mcp_json_str(doc, "base_url"), "auth", mcp_json_str(json_object_get(doc, "auth"), "type"),
+        "operations", operations, "by_class", pd_op_connectors_classes(doc));
 
-    return pd_op_keep(
-        call, json_pack("{s:s,s:s,s:s*,s:s,s:s,s:I,s:o}", "slug", mcp_json_str(doc, "slug"),
-                        "label", mcp_json_str(doc, "label"), "description",
-                        mcp_json_str(doc, "description"), "base_url", mcp_json_str(doc, "base_url"),
-                        "auth", mcp_json_str(json_object_get(doc, "auth"), "type"), "operations",
-                        operations, "by_class", count_classes(doc)));
+    if (summary != NULL && pending > 0) {
+        (void)json_object_set_new(summary, "pending", json_integer((json_int_t)pending)); /* a hint */
+    }
+    return pd_op_keep(call, summary);
 }
 
 /* Answer of create and update; `needs_reauth` (stolen) may be NULL. */
@@ -96,7 +100,7 @@ static json_t *counts_seen(const pd_op_call_t *call, const pd_object_t *object)
 
 static json_t *show_summary(const pd_op_call_t *call, const pd_object_t *object)
 {
-    static const char *const members[] = {"slug", "label", "description", "base_url", "auth"};
+    static const char *const members[] = {"slug", "label", "description", "base_url", "auth", "pending"};
     json_t *shown = json_pack("{s:s}", "connector", object->id);
     json_t *counts = counts_seen(call, object);
     int failed = counts == NULL;
@@ -212,7 +216,7 @@ pd_status_t pd_op_connectors_get(pd_op_call_t *call)
     }
     shown = json_pack("{s:s}", "connector", object->id);
     if (json_object_update(shown, file) != 0 || pd_op_stamp(shown, object) != 0 ||
-        json_object_set_new(shown, "by_class", count_classes(doc)) != 0) {
+        json_object_set_new(shown, "by_class", pd_op_connectors_classes(doc)) != 0) {
         json_decref(shown);
         shown = NULL;
     }
@@ -227,25 +231,15 @@ static const char *slug_key(const pd_op_call_t *call, const json_t *doc)
     return apr_pstrcat(call->pool, "slug:", mcp_json_str(doc, "slug"), (char *)NULL);
 }
 
-pd_status_t pd_op_connectors_create(pd_op_call_t *call)
+pd_status_t pd_op_connectors_insert(pd_op_call_t *call, json_t *doc, const char **ret_id)
 {
     const char *id = pd_store_new_id("con", call->pool);
-    const char *keys[2] = {NULL, NULL};
-    json_t *doc = NULL;
-    json_t *summary;
-    pd_status_t status = pd_catalog_check(call->args, &doc, &call->fault);
+    const char *keys[2] = {slug_key(call, doc), NULL};
+    json_t *summary = make_summary(call, doc, 0);
+    pd_status_t status = summary == NULL || id == NULL
+                             ? PD_E_NOMEM
+                             : pd_tx_insert(call->tx, KIND, id, NULL, doc, keys);
 
-    if (status != PD_OK) {
-        return status;
-    }
-    (void)pd_op_keep(call, doc); /* the pool's from here */
-    summary = make_summary(call, doc);
-    if (summary == NULL) {
-        return PD_E_NOMEM;
-    }
-    keys[0] = slug_key(call, doc);
-    pd_op_detail(call, "connector=%s revision=1", id);
-    status = pd_tx_insert(call->tx, KIND, id, NULL, doc, keys);
     if (status == PD_E_CONFLICT) {
         return pd_fault(&call->fault, MCP_CODE_CONFLICT, "connectors update replaces it.",
                         "A connector with the slug \"%s\" exists.", mcp_json_str(doc, "slug"));
@@ -253,7 +247,26 @@ pd_status_t pd_op_connectors_create(pd_op_call_t *call)
     if (status == PD_OK) {
         status = pd_tx_insert(call->tx, SUMMARY, id, NULL, summary, NULL);
     }
-    return status == PD_OK ? answer_write(call, id, 1, summary, NULL) : status;
+    *ret_id = id;
+    return status;
+}
+
+pd_status_t pd_op_connectors_create(pd_op_call_t *call)
+{
+    const char *id = NULL;
+    json_t *doc = NULL;
+    pd_status_t status = pd_catalog_check(call->args, &doc, &call->fault);
+
+    if (status != PD_OK) {
+        return status;
+    }
+    (void)pd_op_keep(call, doc); /* the pool's from here */
+    status = pd_op_connectors_insert(call, doc, &id);
+    if (status != PD_OK) {
+        return status;
+    }
+    pd_op_detail(call, "connector=%s revision=1", id);
+    return answer_write(call, id, 1, make_summary(call, doc, 0), NULL);
 }
 
 /* --- connections of a connector ---------------------------------------------------------- */
@@ -297,9 +310,7 @@ typedef struct replacement {
     json_t *needs_reauth; /* labels */
 } replacement_t;
 
-/* Whether a credential for the one scheme is sent in the same way by the other; descriptions may
- * differ. */
-static int is_same_auth(const json_t *a, const json_t *b)
+int pd_op_connectors_same_auth(const json_t *a, const json_t *b)
 {
     static const char *const members[] = {"type", "in", "name", "prefix"};
     size_t i;
@@ -398,15 +409,31 @@ static pd_status_t follow(pd_op_call_t *call, const pd_object_t *connection, voi
                         NULL);
 }
 
-static pd_status_t write_both(pd_op_call_t *call, const char *id, json_t *doc, json_t *summary,
-                              int64_t *ret_revision)
+pd_status_t pd_op_connectors_pending(pd_op_call_t *call, const pd_object_t *object, size_t pending)
+{
+    json_t *summary = make_summary(call, object->doc, pending);
+
+    return summary == NULL ? PD_E_NOMEM
+                           : pd_tx_update(call->tx, SUMMARY, object->id, NULL, summary, NULL, 0, NULL);
+}
+
+pd_status_t pd_op_connectors_replace(pd_op_call_t *call, const pd_object_t *old, json_t *doc, size_t pending,
+                                     int64_t expected, json_t *needs_reauth, int64_t *ret_revision)
 {
     const char *keys[2] = {slug_key(call, doc), NULL};
-    pd_status_t status =
-        pd_tx_update(call->tx, KIND, id, NULL, doc, keys, pd_op_if_revision(call), ret_revision);
+    json_t *summary = make_summary(call, doc, pending);
+    replacement_t r = {.doc = doc, .needs_reauth = needs_reauth};
+    pd_status_t status = summary == NULL
+                             ? PD_E_NOMEM
+                             : pd_tx_update(call->tx, KIND, old->id, NULL, doc, keys, expected,
+                                            ret_revision);
 
-    return status == PD_OK ? pd_tx_update(call->tx, SUMMARY, id, NULL, summary, NULL, 0, NULL)
-                           : status;
+    r.has_other_auth = !pd_op_connectors_same_auth(json_object_get(old->doc, "auth"),
+                                                   json_object_get(doc, "auth"));
+    if (status == PD_OK) {
+        status = pd_tx_update(call->tx, SUMMARY, old->id, NULL, summary, NULL, 0, NULL);
+    }
+    return status == PD_OK ? each_connection(call, old->id, follow, &r) : status;
 }
 
 /* The new document, judged and kept. */
@@ -429,11 +456,10 @@ static pd_status_t judge_update(pd_op_call_t *call, const pd_object_t *old, json
                     "/slug: must stay \"%s\"; names of tools and arguments depend on it", slug);
 }
 
-/* The connector to be replaced or deleted, of which the actor must see everything. */
-static pd_status_t find_whole(pd_op_call_t *call, pd_object_t **ret)
+pd_status_t pd_op_connectors_whole(pd_op_call_t *call, const char *named, pd_object_t **ret)
 {
     int is_whole = 0;
-    pd_status_t status = pd_op_connector_seen(call, pd_op_text(call, "connector"), ret);
+    pd_status_t status = pd_op_connector_seen(call, named, ret);
 
     if (status != PD_OK) {
         return status;
@@ -453,12 +479,11 @@ static pd_status_t find_whole(pd_op_call_t *call, pd_object_t **ret)
 
 pd_status_t pd_op_connectors_update(pd_op_call_t *call)
 {
-    replacement_t r = {.doc = NULL};
     pd_object_t *old = NULL;
     json_t *doc = NULL;
-    json_t *summary = NULL;
+    json_t *needs_reauth;
     int64_t revision = 0;
-    pd_status_t status = find_whole(call, &old);
+    pd_status_t status = pd_op_connectors_whole(call, pd_op_text(call, "connector"), &old);
 
     if (status == PD_OK) {
         status = judge_update(call, old, &doc);
@@ -466,24 +491,18 @@ pd_status_t pd_op_connectors_update(pd_op_call_t *call)
     if (status != PD_OK) {
         return status;
     }
-    summary = make_summary(call, doc);
-    if (summary == NULL) {
-        return PD_E_NOMEM;
-    }
-    r.doc = doc;
-    r.has_other_auth =
-        !is_same_auth(json_object_get(old->doc, "auth"), json_object_get(doc, "auth"));
-    r.needs_reauth = json_array();
-    status = write_both(call, old->id, doc, summary, &revision);
+    needs_reauth = json_array();
+    status = pd_op_connectors_replace(call, old, doc, 0, pd_op_if_revision(call), needs_reauth, &revision);
     if (status == PD_OK) {
-        status = each_connection(call, old->id, follow, &r);
+        status = pd_tx_delete(call->tx, PD_OP_CONNECTOR_PENDING, old->id, 0);
+        status = status == PD_E_NOT_FOUND ? PD_OK : status; /* mostly nothing is held back */
     }
     if (status != PD_OK) {
-        json_decref(r.needs_reauth);
+        json_decref(needs_reauth);
         return status;
     }
     pd_op_detail(call, "connector=%s revision=%" APR_INT64_T_FMT, old->id, (apr_int64_t)revision);
-    return answer_write(call, old->id, revision, summary, r.needs_reauth);
+    return answer_write(call, old->id, revision, make_summary(call, doc, 0), needs_reauth);
 }
 
 /* --- delete --------------------------------------------------------------------------------- */
@@ -543,7 +562,7 @@ static pd_status_t check_not_named(pd_op_call_t *call, const char *connector_id)
 pd_status_t pd_op_connectors_delete(pd_op_call_t *call)
 {
     pd_object_t *object = NULL;
-    pd_status_t status = find_whole(call, &object);
+    pd_status_t status = pd_op_connectors_whole(call, pd_op_text(call, "connector"), &object);
 
     if (status == PD_OK) {
         status = each_connection(call, object->id, refuse_use, NULL);
@@ -556,6 +575,10 @@ pd_status_t pd_op_connectors_delete(pd_op_call_t *call)
     }
     if (status == PD_OK) {
         status = pd_tx_delete(call->tx, SUMMARY, object->id, 0);
+    }
+    if (status == PD_OK) {
+        status = pd_tx_delete(call->tx, PD_OP_CONNECTOR_PENDING, object->id, 0);
+        status = status == PD_E_NOT_FOUND ? PD_OK : status;
     }
     if (status != PD_OK) {
         return status;

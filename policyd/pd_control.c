@@ -18,7 +18,8 @@
 typedef struct control_tool {
     const pd_op_t *op;
     const char *name;
-    json_t *def; /* without `name` */
+    json_t *def;   /* without `name` */
+    json_t *brief; /* the same in short */
 } control_tool_t;
 
 /* Made by pd_control_make before threads, read only afterwards. */
@@ -37,6 +38,7 @@ static apr_status_t forget(void *unused)
     (void)unused;
     for (i = 0; i < control.count; i++) {
         json_decref(control.tools[i].def);
+        json_decref(control.tools[i].brief);
     }
     memset(&control, 0, sizeof(control));
     return APR_SUCCESS;
@@ -144,6 +146,61 @@ static json_t *definition(const pd_op_t *op, const json_t *described)
                      input_schema(op, described), "annotations", annotations(op));
 }
 
+/* The first clause of a description, as a sentence: what the operation is for. */
+static json_t *first_clause(const char *description)
+{
+    size_t bytes = strlen(description);
+    const char *semicolon = strchr(description, ';');
+    const char *stop = strstr(description, ". ");
+
+    if (semicolon != NULL) {
+        bytes = (size_t)(semicolon - description);
+    }
+    if (stop != NULL && (size_t)(stop - description) < bytes) {
+        bytes = (size_t)(stop - description);
+    }
+    if (bytes > 0 && description[bytes - 1] == '.') {
+        bytes--;
+    }
+    return json_sprintf("%.*s.", (int)bytes, description); /* a literal of the registry: short */
+}
+
+static int is_required(const json_t *schema, const char *name)
+{
+    const json_t *each;
+    size_t i;
+
+    json_array_foreach(json_object_get(schema, "required"), i, each)
+    {
+        if (strcmp(json_string_value(each), name) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What a list shows in which other tools have collapsed: what it is for, and what a call can't be without. The rest is asked for. */
+static json_t *in_short(const pd_op_t *op, const json_t *def)
+{
+    json_t *brief = json_deep_copy(def);
+    json_t *schema = json_object_get(brief, "inputSchema");
+    json_t *properties = json_object_get(schema, "properties");
+    const char *name;
+    json_t *property;
+    void *next;
+
+    json_object_foreach_safe(properties, next, name, property)
+    {
+        (void)json_object_del(is_required(schema, name) ? property : properties,
+                              is_required(schema, name) ? "description" : name); /* absent is fine */
+    }
+    if (json_object_set_new(brief, "description", first_clause(op->description)) != 0) {
+        json_decref(brief);
+        return NULL;
+    }
+    return brief;
+}
+
 /* --- the chunk --------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
@@ -170,10 +227,11 @@ static pd_status_t add_row(const json_t *described, apr_pool_t *pool)
     tool->op = op;
     tool->name = apr_pstrdup(pool, name);
     tool->def = definition(op, described);
-    if (tool->def == NULL) {
+    tool->brief = tool->def != NULL ? in_short(op, tool->def) : NULL;
+    control.count++; /* forget() lets go of what there is */
+    if (tool->brief == NULL) {
         return PD_E_NOMEM;
     }
-    control.count++;
     return PD_OK;
 }
 
@@ -207,8 +265,8 @@ static pd_status_t serialise(apr_pool_t *pool)
         const control_tool_t *tool = &control.tools[i];
 
         failed |= json_array_append_new(
-            tools, json_pack("{s:s,s:O,s:s,s:s}", "name", tool->name, "def", tool->def, "class",
-                             mcp_class_text(tool->op->klass), "op", tool->name));
+            tools, json_pack("{s:s,s:O,s:O,s:s,s:s}", "name", tool->name, "def", tool->def, "brief",
+                             tool->brief, "class", mcp_class_text(tool->op->klass), "op", tool->name));
     }
     chunk = json_pack("{s:o}", "tools", tools);
     text = failed == 0 && chunk != NULL ? mcp_json_text(chunk, &control.byte_count) : NULL;
@@ -281,15 +339,37 @@ int pd_control_select(const pd_actor_t *actor, unsigned char *bits)
     return selected;
 }
 
-pd_status_t pd_control_definition(const pd_actor_t *actor, const char *name, json_t **ret)
+static const control_tool_t *find_his(const pd_actor_t *actor, const char *name)
 {
-    const control_tool_t wanted = {NULL, name, NULL};
+    const control_tool_t wanted = {NULL, name, NULL, NULL};
     const control_tool_t *tool = bsearch(&wanted, control.tools, (size_t)control.count,
                                          sizeof(control.tools[0]), by_name);
 
-    if (tool == NULL || !pd_actor_may(actor, "tool:execute") || !is_his(actor, tool->op)) {
-        return PD_E_NOT_FOUND;
+    return tool != NULL && pd_actor_may(actor, "tool:execute") && is_his(actor, tool->op) ? tool : NULL;
+}
+
+/* A copy of a definition that is there; NULL: it is not. */
+static pd_status_t copy(const json_t *def, json_t **ret)
+{
+    json_t *copied = json_deep_copy(def);
+
+    if (copied == NULL) {
+        return def != NULL ? PD_E_NOMEM : PD_E_NOT_FOUND;
     }
-    *ret = json_deep_copy(tool->def);
-    return *ret != NULL ? PD_OK : PD_E_NOMEM;
+    *ret = copied;
+    return PD_OK;
+}
+
+pd_status_t pd_control_definition(const pd_actor_t *actor, const char *name, json_t **ret)
+{
+    const control_tool_t *tool = find_his(actor, name);
+
+    return copy(tool != NULL ? tool->def : NULL, ret);
+}
+
+pd_status_t pd_control_brief(const pd_actor_t *actor, const char *name, json_t **ret)
+{
+    const control_tool_t *tool = find_his(actor, name);
+
+    return copy(tool != NULL ? tool->brief : NULL, ret);
 }

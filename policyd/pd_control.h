@@ -29,5 +29,8 @@ int pd_control_select(const pd_actor_t *actor, unsigned char *bits);
 /* The definition of one of the actor's own, by unprefixed name, as `tools/list` shows it but for the name; *ret: new reference.
  * PD_E_NOT_FOUND where pd_control_select() leaves it out. */
 pd_status_t pd_control_definition(const pd_actor_t *actor, const char *name, json_t **ret);
+/* The same in short, as a list shows it in which connected tools have collapsed: the first clause of the description, and of the
+ * arguments those that are required, without words about them. Looser than the definition, never stricter. */
+pd_status_t pd_control_brief(const pd_actor_t *actor, const char *name, json_t **ret);
 
 #endif

@@ -15,6 +15,8 @@
 #include "op_connectors.h"
 #include "op_footprint.h"
 #include "op_grants.h"
+#include "op_import.h"
+#include "op_lint.h"
 #include "op_members.h"
 #include "op_policy.h"
 #include "op_recipes.h"
@@ -173,6 +175,31 @@ static const pd_op_t rows[] = {
      .is_policy = 1,
      .rest_method = "DELETE", .rest_path = "/connectors/{connector}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_CONNECTORS_DELETE, .handler = pd_op_connectors_delete},
+    {.resource = "connectors", .verb = "import", .title = "Import connectors",
+     .description = "Adds connector files or compares them with what is there. What widens or destroys "
+                    "is held back until accepted.",
+     .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "POST", .rest_path = "/connectors/import", .max_bytes = CATALOG_BYTES,
+     .schema = SCHEMA_CONNECTORS_IMPORT, .handler = pd_op_connectors_import},
+    {.resource = "connectors", .verb = "review", .title = "Show what an import holds back",
+     .description = "What the last import changes, and what of it waits to be accepted.",
+     .permission = "connector:write", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/connectors/{connector}/pending", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_CONNECTOR, .handler = pd_op_connectors_review},
+    {.resource = "connectors", .verb = "accept", .title = "Accept what is held back",
+     .description = "Puts into force what connectors review shows as held, all of it or some.",
+     .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .is_policy = 1,
+     .rest_method = "POST", .rest_path = "/connectors/{connector}/pending/accept",
+     .max_bytes = SMALL_BYTES, .schema = SCHEMA_CONNECTORS_ACCEPT,
+     .handler = pd_op_connectors_accept},
+    {.resource = "connectors", .verb = "dismiss", .title = "Dismiss what is held back",
+     .description = "Forgets what an import holds back; what is in force stays.",
+     .permission = "connector:write", .klass = MCP_CLASS_WRITE, .lane = PD_LANE_WRITE,
+     .rest_method = "DELETE", .rest_path = "/connectors/{connector}/pending",
+     .max_bytes = SMALL_BYTES, .schema = SCHEMA_CONNECTORS_DISMISS,
+     .handler = pd_op_connectors_dismiss},
 
     /* connections */
     {.resource = "connections", .verb = "list", .title = "List connections",
@@ -210,7 +237,7 @@ static const pd_op_t rows[] = {
 
     /* tools */
     {.resource = "tools", .verb = "list", .title = "List tools",
-     .description = "Connected tools that you, or a member, can have.",
+     .description = "Your connected tools; or those that a member can have.",
      .permission = "tool:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/tools", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_TOOLS_LIST, .handler = pd_op_tools_list},
@@ -219,22 +246,27 @@ static const pd_op_t rows[] = {
      .permission = "search:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/tools/search", .max_bytes = 128u * 1024,
      .schema = SCHEMA_TOOLS_SEARCH, .handler = pd_op_tools_search},
+    {.resource = "tools", .verb = "lint", .title = "Check tool descriptions",
+     .description = "What a model would stumble over in the catalog: descriptions, names, types.",
+     .permission = "connector:write", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
+     .rest_method = "GET", .rest_path = "/tools/lint", .max_bytes = SMALL_BYTES,
+     .schema = SCHEMA_TOOLS_LINT, .handler = pd_op_tools_lint},
     {.resource = "tools", .verb = "get", .title = "Show tools",
-     .description = "Complete definitions of tools, by name.",
+     .description = "Complete definitions of tools and operations, by name.",
      .permission = "tool:execute", .klass = MCP_CLASS_READ, .lane = PD_LANE_LOOP,
      .rest_method = "GET", .rest_path = "/tools/definitions", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_TOOLS_GET, .handler = pd_op_tools_get},
 
     /* footprint */
     {.resource = "footprint", .verb = "get", .title = "Weigh the tool list",
-     .description = "Size of your tool list, or a member's, in a prompt.",
+     .description = "Size of a tool list in a prompt; yours, or a member's.",
      .permission = "footprint:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/footprint", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_FOOTPRINT, .handler = pd_op_footprint_get},
 
     /* recipes */
     {.resource = "recipes", .verb = "list", .title = "List recipes",
-     .description = "Prompts that your organisation wrote for you.",
+     .description = "Prompts that your organisation wrote; those for your roles.",
      .permission = "recipe:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "GET", .rest_path = "/recipes", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_RECIPES_LIST, .handler = pd_op_recipes_list},
@@ -244,7 +276,7 @@ static const pd_op_t rows[] = {
      .rest_method = "GET", .rest_path = "/recipes/{recipe}", .max_bytes = SMALL_BYTES,
      .schema = SCHEMA_RECIPE, .handler = pd_op_recipes_get},
     {.resource = "recipes", .verb = "render", .title = "Fill in a recipe",
-     .description = "The text of a recipe with its arguments filled in.",
+     .description = "A recipe's text; its arguments are filled in.",
      .permission = "recipe:read", .klass = MCP_CLASS_READ, .lane = PD_LANE_JOB, .needs_tx = 1,
      .rest_method = "POST", .rest_path = "/recipes/{recipe}/render", .max_bytes = RECIPE_BYTES,
      .schema = SCHEMA_RECIPES_RENDER, .handler = pd_op_recipes_render},

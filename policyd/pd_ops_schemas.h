@@ -69,7 +69,7 @@
     J("description": {"type": "string"}, "variables": {"type": "object"},                          \
       "auth": {"type": "object",                                                                   \
                "description": "type none, api_key, basic or bearer, and its details"},             \
-      "operations": {"type": "array", "minItems": 1, "maxItems": 5000,                             \
+      "operations": {"type": "array", "maxItems": 5000,                                           \
                      "items": {"type": "object"},                                                  \
                      "description": "id, method, path, description, parameters, body"})
 #define CONNECTOR_NEEDS J("slug", "label", "base_url", "auth", "operations")
@@ -122,6 +122,30 @@
     OPEN_OBJECT(J("connector") "," CONNECTOR_NEEDS,                                                \
                 CONNECTOR "," IF_REVISION "," CONNECTOR_FILE "," DRY_RUN)
 #define SCHEMA_CONNECTORS_DELETE OBJECT(J("connector"), CONNECTOR "," IF_REVISION "," DRY_RUN)
+
+#define ACCEPTED(name)                                                                             \
+    J(name: {"type": "array", "minItems": 1, "maxItems": 5000, "uniqueItems": true,                \
+             "items": {"type": "string", "minLength": 1, "maxLength": 200},                        \
+             "description": "Ids, @base_url or @auth"})
+#define SCHEMA_CONNECTORS_IMPORT                                                                   \
+    OBJECT(J("connectors"),                                                                        \
+           J("connectors": {"type": "array", "minItems": 1, "maxItems": 16,                        \
+                            "items": {"type": "object"}, "description": "Connector files"}) ","    \
+           J("accept": {"anyOf": [{"const": "all"},                                                \
+                                  {"type": "array", "minItems": 1, "maxItems": 5000,               \
+                                   "items": {"type": "string", "minLength": 1,                     \
+                                             "maxLength": 200}}],                                  \
+                        "description": "Held changes to take at once: operation ids, @base_url, @auth or all"}) "," \
+           J("source": {"type": "object", "maxProperties": 4, "additionalProperties": false,       \
+                        "properties": {"title": {"type": "string", "maxLength": 200},              \
+                                       "version": {"type": "string", "maxLength": 100},            \
+                                       "sha256": {"type": "string", "maxLength": 64},              \
+                                       "address": {"type": "string", "maxLength": 500}},           \
+                        "description": "Of the description they were made of"}) "," DRY_RUN)
+#define SCHEMA_CONNECTORS_ACCEPT                                                                   \
+    OBJECT(J("connector"), CONNECTOR "," ACCEPTED("operations") "," IF_REVISION "," DRY_RUN)
+#define SCHEMA_CONNECTORS_DISMISS OBJECT(J("connector"), CONNECTOR)
+#define SCHEMA_TOOLS_LINT OBJECT("", CONNECTOR "," SMALL_PAGE)
 
 #define SCHEMA_CONNECTIONS_LIST                                                                    \
     OBJECT("", QUERY("label or connector slug") "," CONNECTOR ","                                  \

@@ -56,34 +56,54 @@ static place_t place_of(const char *keyword)
     return is_among(keyword, data, COUNT(data)) ? PLACE_DATA : PLACE_SCHEMA;
 }
 
-/* Names and descriptions of parameters below a value; `depth` bounds the descent as it bounds what is read. */
-static size_t parameter_text(const json_t *value, place_t place, int depth)
+/* Characters of a type, or of the types of a list. */
+static size_t type_text(const json_t *type)
 {
-    size_t count = 0;
+    size_t count = mcp_footprint_characters(json_string_value(type));
+    const json_t *each;
+    size_t i;
+
+    json_array_foreach(type, i, each)
+    {
+        count += mcp_footprint_characters(json_string_value(each));
+    }
+    return count;
+}
+
+/* What a keyword of a schema says itself. */
+static void add_keyword(const char *keyword, const json_t *value, mcp_footprint_t *sum)
+{
+    if (strcmp(keyword, "description") == 0 || strcmp(keyword, "title") == 0) {
+        sum->parameters += mcp_footprint_characters(json_string_value(value));
+    } else if (strcmp(keyword, "type") == 0) {
+        sum->names += type_text(value);
+    }
+}
+
+/* Names, types and descriptions of parameters below a value; `depth` bounds the descent as it bounds what is read. */
+static void add_parameters(const json_t *value, place_t place, int depth, mcp_footprint_t *sum)
+{
     const char *key;
     const json_t *member;
     size_t i;
 
     if (place == PLACE_DATA || depth > MCP_MAX_DEPTH) {
-        return 0;
+        return;
     }
     json_array_foreach(value, i, member)
     {
-        count += parameter_text(member, place, depth + 1);
+        add_parameters(member, place, depth + 1, sum);
     }
     json_object_foreach((json_t *)(uintptr_t)value, key, member)
     {
         if (place == PLACE_SCHEMA) {
-            count += strcmp(key, "description") == 0
-                         ? mcp_footprint_characters(json_string_value(member))
-                         : 0;
-            count += parameter_text(member, place_of(key), depth + 1);
+            add_keyword(key, member, sum);
+            add_parameters(member, place_of(key), depth + 1, sum);
         } else {
-            count += place == PLACE_NAMED_MAP ? mcp_footprint_characters(key) : 0;
-            count += parameter_text(member, PLACE_SCHEMA, depth + 1);
+            sum->names += place == PLACE_NAMED_MAP ? mcp_footprint_characters(key) : 0;
+            add_parameters(member, PLACE_SCHEMA, depth + 1, sum);
         }
     }
-    return count;
 }
 
 static mcp_wire_status_t serialised(const json_t *value, size_t *ret)
@@ -101,7 +121,7 @@ static mcp_wire_status_t serialised(const json_t *value, size_t *ret)
 mcp_wire_status_t mcp_footprint_add(const json_t *def, mcp_footprint_t *sum)
 {
     const json_t *schema = json_object_get(def, "inputSchema");
-    mcp_footprint_t one = {1, 0, 0, 0, 0};
+    mcp_footprint_t one = {.tools = 1};
     mcp_wire_status_t status;
 
     if (!json_is_object(def)) {
@@ -116,7 +136,7 @@ mcp_wire_status_t mcp_footprint_add(const json_t *def, mcp_footprint_t *sum)
     }
     one.descriptions = mcp_footprint_characters(mcp_json_str(def, "title")) +
                        mcp_footprint_characters(mcp_json_str(def, "description"));
-    one.parameters = parameter_text(schema, PLACE_SCHEMA, 0);
+    add_parameters(schema, PLACE_SCHEMA, 0, &one);
     mcp_footprint_join(&one, sum);
     return MCP_OK;
 }
@@ -126,6 +146,7 @@ void mcp_footprint_join(const mcp_footprint_t *part, mcp_footprint_t *sum)
     sum->tools += part->tools;
     sum->descriptions += part->descriptions;
     sum->parameters += part->parameters;
+    sum->names += part->names;
     sum->schemas += part->schemas;
     sum->definitions += part->definitions;
 }

@@ -12,7 +12,8 @@
 typedef struct mcp_footprint {
     size_t tools;
     size_t descriptions; /* titles and descriptions of the tools */
-    size_t parameters;   /* names and descriptions of their parameters, at every depth; part of `schemas` */
+    size_t parameters;   /* titles and descriptions of their parameters, at every depth; part of `schemas` */
+    size_t names;        /* names and types of their parameters, at every depth; part of `schemas` */
     size_t schemas;      /* input schemas, serialised */
     size_t definitions;  /* whole definitions, serialised: what stands above, names and annotations */
 } mcp_footprint_t;

@@ -15,21 +15,21 @@ static const struct {
 } metas[MCP_METAS] = {
     {MCP_META_EXECUTE, execute_arguments,
      J({"name":"execute_tool",
-        "description":"Runs a tool that search_tools found: its exact name, and arguments as its inputSchema says. It is the same as calling that tool itself.",
+        "description":"Runs a tool that search_tools found, the same as calling it itself.",
         "inputSchema":{"type":"object","properties":{
-            "name":{"type":"string","description":"Name as search_tools answered it","minLength":1,"maxLength":256},
-            "arguments":{"type":"object","description":"Arguments of that tool"}},
-            "required":["name"],"additionalProperties":false},
+            "name":{"type":"string"},
+            "arguments":{"type":"object","description":"As its inputSchema says"}},
+            "required":["name"]},
         "annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true}})},
     {MCP_META_SEARCH, search_arguments,
      J({"name":"search_tools",
-        "description":"Finds tools of the connected applications, which are not listed one by one. Search when a task needs an application and no listed tool serves it; one search should do. query: two to four keywords (product, verb, thing), such as \"github create issue\", not a sentence. Run what fits by execute_tool. No items: no tool that you may use fits. unmatched names words that no tool has; suggest, if given, is a query worth one retry. Don't repeat a search with the same words.",
+        "description":"Finds tools of the connected applications, which are not listed. Search once when a task needs an application and no listed tool serves it. query: two to four keywords (product, verb, thing) such as \"github create issue\", not a sentence. No items: no tool that you may use fits; unmatched names words that no tool has, suggest is a query worth one retry.",
         "inputSchema":{"type":"object","properties":{
-            "query":{"type":"string","description":"Two to four keywords: product, verb, thing","maxLength":65536},
-            "account":{"type":"string","description":"Only this account or connector","maxLength":64},
-            "limit":{"type":"integer","minimum":1,"maximum":20,"default":5},
-            "detail":{"type":"string","enum":["full","summary"],"default":"full","description":"summary leaves out schemas"}},
-            "required":["query"],"additionalProperties":false},
+            "query":{"type":"string"},
+            "account":{"type":"string","description":"Only this account or connector"},
+            "limit":{"type":"integer","maximum":20,"default":5},
+            "detail":{"enum":["full","summary"],"description":"summary: no schemas"}},
+            "required":["query"]},
         "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}})},
 };
 

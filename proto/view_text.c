@@ -75,6 +75,21 @@ size_t mcp_view_text_instructions(const mcp_view_about_t *about, char *buf, size
                    "Tools that begin with %.32s__ manage this gateway itself: who you are, what is connected. ",
                    about->prefix);
     used = add(buf, size, used, control);
+    if (about->is_collapsed) {
+        (void)snprintf(control, sizeof(control),
+                       "They are listed in short: %.32s__tools__get shows all arguments of one. ", about->prefix);
+        used = add(buf, size, used, control);
+    }
     return add(buf, size, used,
                "A tool's annotations say whether it only reads, or changes or deletes things. Every call is recorded.");
+}
+
+const char *mcp_view_text_server(int is_collapsed)
+{
+    return is_collapsed
+               ? "Gateway to the applications that your organisation has connected: find their tools by search_tools "
+                 "with two to four keywords (product, verb, thing), run one by execute_tool; an empty result means "
+                 "that no tool you may use fits."
+               : "Gateway to the applications that your organisation has connected: search its tools by two to four "
+                 "keywords (product, verb, thing); their names are ACCOUNT__OPERATION.";
 }

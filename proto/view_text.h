@@ -18,4 +18,8 @@ typedef struct mcp_view_about {
  * Answers the bytes written without the NUL. */
 size_t mcp_view_text_instructions(const mcp_view_about_t *about, char *buf, size_t size);
 
+/* The server's description: one sentence for hosts that show a model nothing else before it asks. Plain ASCII without
+ * quotes and backslashes: it stands in JSON as it is. */
+const char *mcp_view_text_server(int is_collapsed);
+
 #endif

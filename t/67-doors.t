@@ -22,6 +22,14 @@ my @doors = qw(mcp rest admin policyctl);
 
 # --- the examples ----------------------------------------------------------------------
 
+# The same with operations that nobody should get unseen.
+sub wider {
+    my ($c, @ids) = @_;
+    my %file = connector_file($c);
+    my @more = map { { id => $_, method => 'DELETE', path => "/$_", description => 'Takes everything away.' } } @ids;
+    return (operations => [ @{ $file{operations} }, @more ]);
+}
+
 sub connector_file {
     my ($c) = @_;
     return (
@@ -67,6 +75,11 @@ my @examples = (
     [connectors__list   => sub { { query => $_[0]{tag} } }],
     [connectors__get    => sub { { connector => $_[0]{tag} } }],
     [connectors__update => sub { +{ connector_file($_[0]), connector => $_[0]{tag}, description => 'Sells things' } }],
+    [connectors__import => sub { { connectors => [{ connector_file($_[0]), wider($_[0], qw(wipe burn)) }] } }],
+    [connectors__review => sub { { connector => $_[0]{tag} } }],
+    [connectors__accept => sub { { connector => $_[0]{tag}, operations => ['wipe'] } }],
+    [connectors__dismiss => sub { { connector => $_[0]{tag} } }],
+    [tools__lint        => sub { { connector => $_[0]{tag} } }],
 
     [connections__create => sub { { connector => $_[0]{tag}, label => $_[0]{tag}, shared => $true } }, 'connection'],
     [connections__list   => sub { { connector => $_[0]{tag} } }],

@@ -261,7 +261,7 @@ static void a_footprint_counts_what_is_advertised(void **state)
 {
     static const char *const names[] = {"ours__add", "ours__list"};
     const pd_actor_t *ada = member("ada", "Member");
-    mcp_footprint_t wanted = {0, 0, 0, 0, 0};
+    mcp_footprint_t wanted = {0};
     json_t *result;
     const json_t *connected;
     size_t i;

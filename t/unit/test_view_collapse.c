@@ -69,6 +69,8 @@ static void without_a_connected_tool_to_hide_nothing_collapses(void **state)
 static void a_mode_beats_threshold_and_budgets(void **state)
 {
     static const row_t rows[] = {
+        {"always, all but one pinned", {0, 40, 39, 90000}, {MCP_COLLAPSE_ALWAYS, 30, 0, 0, 200000}, 1, "mode"},
+        {"never, above a threshold of none", {1, 1, 0, 10}, {MCP_COLLAPSE_NEVER, 0, 0, 0, 200000}, 0, "mode"},
         {"always, one", {0, 1, 0, 10}, {MCP_COLLAPSE_ALWAYS, 30, 0, 0, 200000}, 1, "mode"},
         {"never, many", {50, 5000, 0, 5000000}, {MCP_COLLAPSE_NEVER, 30, 100, 1, 1000}, 0, "mode"},
     };
@@ -85,6 +87,18 @@ static void a_budget_collapses_below_the_threshold(void **state)
         {"percent, just within", {0, 10, 0, 8000}, AUTO(30, 0, 1, 200000), 0, "few"},
         {"percent, above", {0, 10, 0, 8004}, AUTO(30, 0, 1, 200000), 1, "budget_percent"},
         {"percent of a small context", {0, 10, 0, 804}, AUTO(30, 0, 10, 2000), 1, "budget_percent"},
+        {"a pin is weighed too", {0, 10, 9, 4004}, AUTO(30, 1000, 0, 200000), 1, "budget_tokens"},
+        {"all pinned weigh nothing that could be hidden", {0, 10, 10, 4004}, AUTO(30, 1000, 0, 200000), 0, "nothing_to_hide"},
+        {"operations are weighed too", {20, 1, 0, 4004}, AUTO(30, 1000, 0, 200000), 1, "budget_tokens"},
+        {"a budget of one token", {0, 1, 0, 5}, AUTO(30, 1, 0, 200000), 1, "budget_tokens"},
+        {"one character more is one token more", {0, 10, 0, 4001}, AUTO(30, 1000, 0, 200000), 1, "budget_tokens"},
+        {"no characters", {0, 1, 0, 0}, AUTO(30, 1, 1, 1000), 0, "few"},
+        {"tokens are told before percent", {0, 10, 0, 8004}, AUTO(30, 100, 1, 200000), 1, "budget_tokens"},
+        {"tokens within, percent above", {0, 10, 0, 8004}, AUTO(30, 5000, 1, 200000), 1, "budget_percent"},
+        {"the whole context", {0, 10, 0, 4000}, AUTO(30, 0, 100, 1000), 0, "few"},
+        {"more than the whole context", {0, 10, 0, 4004}, AUTO(30, 0, 100, 1000), 1, "budget_percent"},
+        {"a percent of a context is cut", {0, 10, 0, 80}, AUTO(30, 0, 1, 1999), 1, "budget_percent"},
+        {"the largest numbers", {1, 1, 0, INT64_C(4000000000)}, AUTO(100000, 10000000, 100, 100000000), 1, "budget_tokens"},
         {"the threshold is told first", {0, 31, 0, 999999}, AUTO(30, 1, 1, 1000), 1, "threshold"},
     };
 

@@ -16,7 +16,7 @@
 
 static mcp_footprint_t weigh(const char *text)
 {
-    mcp_footprint_t sum = {0, 0, 0, 0, 0};
+    mcp_footprint_t sum = {0};
     json_t *def = NULL;
 
     assert_int_equal(mcp_json_parse(text, strlen(text), MCP_MAX_DEPTH, &def, NULL), MCP_OK);
@@ -55,7 +55,8 @@ static void each_part_is_counted_by_itself(void **state)
     (void)state;
     assert_int_equal(sum.tools, 1);
     assert_int_equal(sum.descriptions, 2 + 4);
-    assert_int_equal(sum.parameters, 3 + 5);
+    assert_int_equal(sum.parameters, 5);
+    assert_int_equal(sum.names, 6 + 3 + 6);
     assert_int_equal(sum.schemas, strlen(schema));
     assert_int_equal(sum.definitions, mcp_footprint_characters(text));
 }
@@ -64,24 +65,26 @@ static void parameters_are_found_at_every_depth_and_data_is_none(void **state)
 {
     static const struct {
         const char *schema;
-        size_t parameters;
+        size_t parameters, names;
     } cases[] = {
-        {"{}", 0},
-        {"true", 0},
-        {"{\"properties\":{\"a\":{\"properties\":{\"bc\":{}}}}}", 3},
-        {"{\"properties\":{\"a\":{\"items\":{\"properties\":{\"bc\":{\"description\":\"x\"}}}}}}", 4},
-        {"{\"allOf\":[{\"properties\":{\"a\":true}},{\"properties\":{\"b\":true}}]}", 2},
-        {"{\"$defs\":{\"long-name\":{\"properties\":{\"a\":{}}}}}", 1},
-        {"{\"patternProperties\":{\"^x\":{\"description\":\"yz\"}}}", 2},
+        {"{}", 0, 0},
+        {"true", 0, 0},
+        {"{\"properties\":{\"a\":{\"properties\":{\"bc\":{}}}}}", 0, 3},
+        {"{\"properties\":{\"a\":{\"items\":{\"properties\":{\"bc\":{\"description\":\"x\"}}}}}}", 1, 3},
+        {"{\"properties\":{\"a\":{\"title\":\"tt\",\"type\":[\"string\",\"null\"]}}}", 2, 1 + 6 + 4},
+        {"{\"allOf\":[{\"properties\":{\"a\":true}},{\"properties\":{\"b\":true}}]}", 0, 2},
+        {"{\"$defs\":{\"long-name\":{\"properties\":{\"a\":{}}}}}", 0, 1},
+        {"{\"patternProperties\":{\"^x\":{\"description\":\"yz\"}}}", 2, 0},
         /* a property that is called as a keyword */
-        {"{\"properties\":{\"description\":{\"description\":\"d\"}}}", 12},
-        {"{\"properties\":{\"properties\":{\"type\":\"string\"}}}", 10},
-        {"{\"properties\":{\"enum\":{\"description\":\"dd\"}}}", 6},
+        {"{\"properties\":{\"description\":{\"description\":\"d\"}}}", 1, 11},
+        {"{\"properties\":{\"properties\":{\"type\":\"null\"}}}", 0, 10 + 4},
+        {"{\"properties\":{\"type\":{\"description\":\"dd\"}}}", 2, 4},
+        {"{\"properties\":{\"enum\":{\"description\":\"dd\"}}}", 2, 4},
         /* data, that only looks like a schema */
-        {"{\"default\":{\"properties\":{\"a\":{}},\"description\":\"no\"}}", 0},
-        {"{\"enum\":[{\"properties\":{\"a\":{}}}],\"const\":{\"description\":\"no\"}}", 0},
-        {"{\"required\":[\"a\"],\"examples\":[{\"description\":\"no\"}]}", 0},
-        {"{\"description\":7}", 0}};
+        {"{\"default\":{\"properties\":{\"a\":{}},\"description\":\"no\"}}", 0, 0},
+        {"{\"enum\":[{\"properties\":{\"a\":{}}}],\"const\":{\"description\":\"no\"}}", 0, 0},
+        {"{\"required\":[\"a\"],\"examples\":[{\"description\":\"no\"}]}", 0, 0},
+        {"{\"description\":7,\"type\":7}", 0, 0}};
     size_t i;
 
     (void)state;
@@ -91,6 +94,7 @@ static void parameters_are_found_at_every_depth_and_data_is_none(void **state)
 
         assert_in_range(bytes, 1, sizeof(text) - 1);
         assert_int_equal(weigh(text).parameters, cases[i].parameters);
+        assert_int_equal(weigh(text).names, cases[i].names);
     }
 }
 
@@ -106,28 +110,29 @@ static void a_definition_without_anything_still_is_a_tool(void **state)
 
 static void what_is_no_object_changes_nothing(void **state)
 {
-    mcp_footprint_t sum = {7, 7, 7, 7, 7};
+    mcp_footprint_t sum = {7, 7, 7, 7, 7, 7};
     json_t *array = json_array();
 
     (void)state;
     assert_int_equal(mcp_footprint_add(array, &sum), MCP_E_FIELD);
     assert_int_equal(mcp_footprint_add(NULL, &sum), MCP_E_FIELD);
-    assert_int_equal(sum.tools + sum.descriptions + sum.parameters + sum.schemas + sum.definitions, 35);
+    assert_int_equal(sum.tools + sum.descriptions + sum.parameters + sum.names + sum.schemas + sum.definitions, 42);
     json_decref(array);
 }
 
 static void sums_join(void **state)
 {
-    mcp_footprint_t sum = {1, 2, 3, 4, 5};
-    const mcp_footprint_t part = {10, 20, 30, 40, 50};
+    mcp_footprint_t sum = {1, 2, 3, 4, 5, 6};
+    const mcp_footprint_t part = {10, 20, 30, 40, 50, 60};
 
     (void)state;
     mcp_footprint_join(&part, &sum);
     assert_int_equal(sum.tools, 11);
     assert_int_equal(sum.descriptions, 22);
     assert_int_equal(sum.parameters, 33);
-    assert_int_equal(sum.schemas, 44);
-    assert_int_equal(sum.definitions, 55);
+    assert_int_equal(sum.names, 44);
+    assert_int_equal(sum.schemas, 55);
+    assert_int_equal(sum.definitions, 66);
 }
 
 static void the_instructions_name_the_prefix_and_stay_short(void **state)
