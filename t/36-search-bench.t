@@ -7,62 +7,20 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
-use MCP::Build;
 use MCP::Json;
-use MCP::Policyd;
 use MCP::Root;
+use MCP::SearchBench;
 
-my $data = ($ENV{MCP_TEST_DATA} || MCP::Build::source() . '/../shared') . '/search-bench';
-plan skip_all => "the benchmark is not there ($data): name it by MCP_TEST_DATA" if !-r "$data/sets.json";
-my ($no_python) = MCP::Policyd::capture({}, 'python3', '-c', 'import json, math');
-plan skip_all => 'the scorer needs python3' if $no_python != 0;
+my $missing = MCP::SearchBench::missing();
+plan skip_all => $missing if $missing;
 
 my $root = MCP::Root->new;
-my $driver = $root->path('search_bench');
-my $words = MCP::Build::source() . '/conf';
-my $sets = MCP::Json::decode(MCP::Root::slurp("$data/sets.json"));
+my $bench = MCP::SearchBench->new($root);
+my $data = MCP::SearchBench::data();
 
-{
-    my $built = MCP::Build::dir();
-    my @command = (
-        MCP::Build::config('CC'), qw(-std=gnu11 -D_GNU_SOURCE -O2), '-I' . MCP::Build::source(),
-        MCP::Build::sanitized() ? '-fsanitize=address,undefined' : (),
-        '-isystem', MCP::Build::apxs('APR_INCLUDEDIR'),
-        '-o', $driver, MCP::Build::source() . '/t/bench.d/search_bench.c', "$built/.libs/libproto.a",
-        qw(-lpthread -lm), map { split ' ', MCP::Build::config($_) || q() } qw(JANSSON_CFLAGS JANSSON_LIBS SODIUM_LIBS PCRE2_LIBS APU_LIBS APR_LIBS)
-    );
-    my ($status, $out) = MCP::Policyd::capture({}, @command);
-    is $status, 0, 'the driver compiles' or BAIL_OUT($out);
-}
-
-sub run {
-    my ($what, @command) = @_;
-    my ($status, $out, $err) = MCP::Policyd::capture({ apart => 1 }, @command);
-    die "$what: $err\n" if $status != 0;
-    return $out;
-}
-
-sub catalogs { return join ',', map { m{/} ? $_ : "$data/catalogs/$_.jsonl" } @_ }
-sub queries  { return "$data/queries/$sets->{$_[0]}{queries}.jsonl" }
-
-# What the driver prints: options, the query file, catalogs.
-sub found {
-    my ($options, $queries, @catalogs) = @_;
-    return run('search_bench', $driver, @{$options}, $words, catalogs(@catalogs), $queries);
-}
-
-# The figures of a run.
-sub score {
-    my ($out, $queries) = @_;
-    my $file = $root->path('run.tsv');
-    MCP::Root::write_file($file, $out);
-    return MCP::Json::decode(run('score.py', 'python3', "$data/score.py", '--json', $queries, $file));
-}
-
-sub measure {
-    my ($set, @options) = @_;
-    return score(found(\@options, queries($set), @{ $sets->{$set}{catalogs} }), queries($set));
-}
+sub queries { return $bench->queries($_[0]) }
+sub found   { return $bench->found(@_) }
+sub measure { return $bench->measure(@_) }
 
 sub at_least {
     my ($got, $least, $what) = @_;
@@ -81,14 +39,13 @@ for my $row (@rows) {
     at_least(measure($set)->{'recall@5'}, $first, "$set: at the first call");
     at_least(measure($set, '--retry-suggest')->{'recall@5'}, $retried, "$set: after one retry with the suggestion");
 
-    my $reference = score(run('baselines.py', 'python3', "$data/baselines.py", 'bm25-args', '--limit', 10,
-        catalogs(@{ $sets->{$set}{catalogs} }), queries($set)), queries($set));
+    my $reference = $bench->reference($set, 'bm25-args');
     at_least(measure($set, '--floor-off')->{'recall@5'}, $reference->{'recall@5'}, "$set: no worse than bm25-args without the floor");
 }
 
 # --- what is not there ----------------------------------------------------------------
 
-my $elsewhere = score(found([], queries('livemcp-route'), 'arcade-core'), queries('livemcp-route'));
+my $elsewhere = $bench->score(found([], queries('livemcp-route'), 'arcade-core'), queries('livemcp-route'));
 at_least($elsewhere->{empty}, 0.35, 'livemcp-route asked of another catalog: the share of empty answers');
 
 # Queries that name an application by a distinctive name, asked where its connector is not.
@@ -125,12 +82,12 @@ is found(['--retry-suggest'], $booking, $_), "q\n", "cal.com create booking find
     my $set = 'arcade-short';
     my @run = map {
         local $ENV{LC_ALL} = $_;
-        found(['--floor-off'], queries($set), @{ $sets->{$set}{catalogs} });
+        found(['--floor-off'], queries($set), $bench->catalog_names($set));
     } qw(C sv_SE.UTF-8);
     is $run[0], $run[1], 'a locale changes nothing';
 }
 
-my %figure = map { split /\t/ } split /\n/, found(['--time'], queries('livemcp-route'), qw(livemcp toucan arcade-core arcade-api));
+my %figure = %{ $bench->times('livemcp-route', qw(livemcp toucan arcade-core arcade-api)) };
 note join ', ', map { "$_ $figure{$_}" } grep { defined $figure{$_} } qw(tools build_ms p50_ms p99_ms index_bytes);
 cmp_ok $figure{tools}, '>', 10_000, 'a large view is searched' if defined $figure{tools};
 

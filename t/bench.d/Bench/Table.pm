@@ -95,6 +95,9 @@ sub text {
             )
         );
     }
+    $text .= table(map { [ map { !defined $_ ? q() : /^\d{4,}\z/ ? grouped($_) : $_ } @$_ ] } Bench::Footprint::rows($result->{footprint})) if $result->{footprint};
+    $text .= search($result->{search}) if $result->{search};
+    $text .= ranking($result->{ranking}) if $result->{ranking};
     $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
     my @stops = @{ $result->{memory} };
     return $text . busy($result) if !@stops;
@@ -107,6 +110,41 @@ sub text {
             =~ s/\A.*\n.*\n//r;
     }
     return $text . busy($result);
+}
+
+sub search {
+    my ($search) = @_;
+    my ($driver, $worker) = @{$search}{qw(driver worker)};
+    my $text = defined $driver->{skipped} ? "search, the rooms: skipped: $driver->{skipped}\n\n" : table(
+        ['search: the rooms, ' . grouped($driver->{tools}) . ' real tools, CPU time', q()],
+        ['index built, ms (goal: below 150)', sprintf '%.0f', $driver->{build_ms}],
+        ['a search, p50 ms (goal: below 1)',  sprintf '%.3f', $driver->{p50_ms}],
+        ['a search, p99 ms',                  sprintf '%.3f', $driver->{p99_ms}],
+        ['index, MiB',                        mib($driver->{index_bytes} / 1024)]
+    );
+    return $text . table(
+        ['search_tools through a worker, ' . grouped($worker->{tools}) . ' tools, wall time of the request', q()],
+        ['the first: view fetched, index built, ms', sprintf '%.0f', $worker->{first_ms}],
+        ['p50 ms',                                   sprintf '%.2f', $worker->{p50_ms}],
+        ['p99 ms',                                   sprintf '%.2f', $worker->{p99_ms}],
+        ['p50 ms of an empty query (the same without searching)', sprintf '%.2f', $worker->{empty_p50_ms}],
+        ['resident, MiB',                            mib($worker->{kib})]
+    );
+}
+
+sub ranking {
+    my ($ranking) = @_;
+    return "ranking: skipped: $ranking->{skipped}\n\n" if defined $ranking->{skipped};
+    my $share = sub { my ($value, $empty) = @_; return sprintf('%.2f', $value) . ($empty ? sprintf ' / %.0f %%', 100 * $empty : q()) };
+    return table(
+        ['recall@5 of public queries (share of empty answers)', 'n', 'product', 'after a retry', 'off', 'refined', 'bm25', 'bm25-args'],
+        map {
+            [
+                $_->{set}, $_->{n}, $share->($_->{product}, $_->{empty}{product}), $share->($_->{retried}), $share->($_->{off}),
+                $share->($_->{refined}, $_->{empty}{refined}), $share->($_->{bm25}), $share->($_->{'bm25-args'})
+            ]
+        } @{ $ranking->{rows} }
+    ) . sprintf "livemcp-route asked of arcade-core: %.0f %% empty.\n\n", 100 * $ranking->{elsewhere_empty};
 }
 
 # Other programs take from the side that waits for the disk what they cannot take from the one that never waits.
