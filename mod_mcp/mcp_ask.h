@@ -74,6 +74,7 @@ typedef struct mcp_attempt {
     json_t *arg_names; /* borrowed */
     size_t arg_count;
     size_t request_bytes;
+    size_t response_bytes; /* of a note: what was answered */
     int64_t deadline_ms;
     const char *trace_id; /* NULL: none */
     const char *connection; /* the account's label that a merged tool's caller chose, "" for none; NULL: not asked for */

@@ -201,6 +201,9 @@ apr_status_t mcp_ask_note(mcp_ask_t *ask, const mcp_who_t *who, const mcp_attemp
     if (code != MCP_CODE_NONE) {
         json_object_set_new(body, "code", json_string(mcp_code_text(code)));
     }
+    if (attempt->response_bytes != 0) {
+        json_object_set_new(body, "response_bytes", json_integer((json_int_t)attempt->response_bytes));
+    }
     do {
         status = mcp_ask_question(ask, MCP_KIND_CALL_NOTE, body, -1, until_ms - mcp_ask_now_ms(), pool,
                                   &reply, err);

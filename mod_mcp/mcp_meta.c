@@ -19,7 +19,8 @@
 
 /* Puts the attempt on record, whole; on failure nothing was done and the caller is told so. *ret_audit: the record's id. */
 static apr_status_t note(mcp_turn_t *turn, const char *tool, const char *via, const json_t *arguments,
-                         mcp_code_t code, apr_time_t began, const char **ret_audit, mcp_err_t *err)
+                         mcp_code_t code, size_t answered, apr_time_t began, const char **ret_audit,
+                         mcp_err_t *err)
 {
     mcp_attempt_t attempt;
     apr_status_t status;
@@ -29,6 +30,7 @@ static apr_status_t note(mcp_turn_t *turn, const char *tool, const char *via, co
     attempt.via = via;
     attempt.arg_names = mcp_args_names(arguments, &attempt.arg_count);
     attempt.request_bytes = arguments != NULL ? json_dumpb(arguments, NULL, 0, JSON_COMPACT) : 0;
+    attempt.response_bytes = answered;
     attempt.trace_id = turn->trace_id;
     status = mcp_ask_note(turn->child->ask, &turn->who, &attempt,
                           code == MCP_CODE_NONE ? MCP_OUTCOME_OK : mcp_code_outcome(code), code,
@@ -43,7 +45,7 @@ static apr_status_t refuse(mcp_turn_t *turn, const char *tool, const char *via, 
 {
     const char *audit = NULL;
     apr_status_t status =
-        note(turn, tool, via, arguments, code, apr_time_now(), &audit, err);
+        note(turn, tool, via, arguments, code, 0, apr_time_now(), &audit, err);
 
     if (status != APR_SUCCESS) {
         return status;
@@ -254,14 +256,14 @@ apr_status_t mcp_meta_search(mcp_turn_t *turn, const mcp_era_t *era, const json_
     }
     status = search(turn, &asked, &answer, err);
     if (status == APR_SUCCESS) {
-        status = note(turn, MCP_META_SEARCH, via, arguments, MCP_CODE_NONE, began, &audit, err);
-    }
-    if (status == APR_SUCCESS) {
         *ret = mcp_control_shape(answer, era, turn->pool);
         *ret_bytes = *ret != NULL ? strlen(*ret) : 0;
         status = *ret != NULL ? APR_SUCCESS
                               : mcp_err_set(err, turn->pool, MCP_FAIL_INTERNAL, MCP_CODE_INTERNAL, NULL,
                                             "the answer can't be written");
+    }
+    if (status == APR_SUCCESS) {
+        status = note(turn, MCP_META_SEARCH, via, arguments, MCP_CODE_NONE, *ret_bytes, began, &audit, err);
     }
     json_decref(answer);
     return status;

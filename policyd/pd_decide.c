@@ -305,6 +305,7 @@ static void record_start(attempt_t *attempt)
     record->child = mcp_json_str(body, "child");
     record->trace_id = mcp_json_str(body, "trace_id");
     record->request_bytes = mcp_json_int(body, "request_bytes", 0);
+    record->response_bytes = mcp_json_int(body, "response_bytes", 0); /* a note alone has it */
     record->revision = actor->revision;
     record->approved = "not_needed";
 }

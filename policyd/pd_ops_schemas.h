@@ -144,7 +144,7 @@
                         "description": "Of the description they were made of"}) "," DRY_RUN)
 #define SCHEMA_CONNECTORS_ACCEPT                                                                   \
     OBJECT(J("connector"), CONNECTOR "," ACCEPTED("operations") "," IF_REVISION "," DRY_RUN)
-#define SCHEMA_CONNECTORS_DISMISS OBJECT(J("connector"), CONNECTOR)
+#define SCHEMA_CONNECTORS_DISMISS OBJECT(J("connector"), CONNECTOR "," DRY_RUN)
 #define SCHEMA_TOOLS_LINT OBJECT("", CONNECTOR "," SMALL_PAGE)
 
 #define SCHEMA_CONNECTIONS_LIST                                                                    \

@@ -16,6 +16,7 @@
 typedef struct ctl {
     const char *socket;
     const char *json;
+    const char *svg; /* of footprint: where its chart goes */
     ctl_format_t format;
     int wants_all, wants_help, wants_version;
     char **words; /* what is left: resource, operation, arguments */
@@ -257,6 +258,12 @@ static int call_and_print(ctl_t *ctl, const json_t *operation, json_t *args)
     if (ctl->wants_all && json_is_array(json_object_get(result, "items"))) {
         status = fetch_rest(ctl, name, args, &result);
     }
+    if (ctl->svg != NULL && ctl_footprint_svg(result, ctl->svg, ctl->why, sizeof ctl->why) != 0) {
+        status = ctl_fail(ctl->why);
+    } else if (ctl->svg != NULL && strcmp(ctl->svg, "-") == 0) {
+        json_decref(result);
+        return status;
+    }
     if (status == CTL_DONE) {
         if (ctl->format == CTL_TABLE) {
             ctl_view(stdout, name, result);
@@ -272,14 +279,19 @@ static int call_and_print(ctl_t *ctl, const json_t *operation, json_t *args)
     return status;
 }
 
-static int run_operation(ctl_t *ctl, const json_t *operation, int count, char *const *words)
+static int run_operation(ctl_t *ctl, const json_t *operation, int count, char **words)
 {
+    const char *name = mcp_json_str(operation, "name");
     json_t *base = NULL, *args;
     int status;
 
     if (ctl->wants_help) {
         ctl_help_operation(stdout, operation);
         return CTL_DONE;
+    }
+    if (name != NULL && strcmp(name, CTL_FOOTPRINT) == 0 &&
+        ctl_footprint_take(words, &count, &ctl->svg, ctl->why, sizeof ctl->why) != 0) {
+        return ctl_fail_usage_of(operation, ctl->why);
     }
     if (ctl->json != NULL) {
         base = ctl_args_file(ctl->json, ctl->why, sizeof ctl->why);

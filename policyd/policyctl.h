@@ -107,6 +107,17 @@ void ctl_view_impact(FILE *to, const json_t *impact);
 /* Warnings of a result, one a line. */
 void ctl_view_warnings(FILE *to, const json_t *result);
 
+/* --- policyctl_footprint.c: what a list of tools takes of a prompt ------------ */
+
+#define CTL_FOOTPRINT "footprint__get" /* the operation */
+
+/* Writes what it answered as a table. */
+void ctl_footprint_view(FILE *to, const json_t *result);
+/* Writes it as a chart into a file, which is replaced whole, or "-": to standard output. 0, or -1 with why set. */
+int ctl_footprint_svg(const json_t *result, const char *path, char *why, size_t size);
+/* Takes `--svg FILE` out of the words; *ret_path stays as it is without. 0, or -1 with why set. */
+int ctl_footprint_take(char **words, int *count, const char **ret_path, char *why, size_t size);
+
 /* --- policyctl_fail.c: what went wrong, on standard error ------------------- */
 
 /* Each returns the exit status. */

@@ -248,6 +248,13 @@ static void put_flags(FILE *to, const json_t *schema)
     }
 }
 
+static int is_footprint(const json_t *operation)
+{
+    const char *name = mcp_json_str(operation, "name");
+
+    return name != NULL && strcmp(name, CTL_FOOTPRINT) == 0;
+}
+
 void ctl_help_operation(FILE *to, const json_t *operation)
 {
     const char *resource = mcp_json_str(operation, "resource");
@@ -264,6 +271,9 @@ void ctl_help_operation(FILE *to, const json_t *operation)
         put_wrapped(to, description, 0);
     }
     put_flags(to, json_object_get(operation, "schema"));
+    if (is_footprint(operation)) {
+        (void)fputs("\nOf policyctl itself:\n  --svg FILE|-  draws the answer as a bar chart, an SVG document\n", to);
+    }
     (void)fputc('\n', to);
     if (mcp_json_str(rest, "method") != NULL && mcp_json_str(rest, "path") != NULL) {
         (void)fprintf(to, "REST:       %s /api/v1%s\n", mcp_json_str(rest, "method"),
@@ -306,6 +316,7 @@ static void put_flag_words(FILE *to, const json_t *operation)
         put_flag_name(to, name);
         (void)fputc('\n', to);
     }
+    (void)fputs(is_footprint(operation) ? "--svg\n" : "", to);
     (void)fputs("--json\n-o\n--all\n--socket\n--help\n", to);
 }
 

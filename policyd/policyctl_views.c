@@ -404,6 +404,11 @@ void ctl_view(FILE *to, const char *operation, json_t *result)
         json_decref(aside);
         return;
     }
+    if (strcmp(operation, CTL_FOOTPRINT) == 0) {
+        ctl_footprint_view(to, result);
+        json_decref(aside);
+        return;
+    }
     move(aside, "impact", result, "impact");
     move(aside, "warnings", result, "warnings");
     move(aside, "dry_run", result, "dry_run");

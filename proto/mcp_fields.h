@@ -81,6 +81,7 @@ static const mcp_field_t fields_call_note[] = {FIELDS_WHO,
                                                {"outcome", MCP_F_STRING, 1, 16},
                                                {"code", MCP_F_STRING, 0, 64},
                                                {"duration_us", MCP_F_INT, 1, 0},
+                                               {"response_bytes", MCP_F_INT, 0, 0},
                                                {"id", MCP_F_STRING, 0, MCP_MAX_ID}};
 
 static const mcp_field_t fields_call_note_reply[] = {{"audit", MCP_F_STRING, 1, MCP_MAX_ID}};

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Text of JSON; a line by itself, so that no blank of the source becomes one of the text. */
 #define J(...) #__VA_ARGS__
 
 static const char *const search_arguments[] = {"query", "account", "limit", "detail", NULL};
@@ -14,23 +15,19 @@ static const struct {
     const char *definition;
 } metas[MCP_METAS] = {
     {MCP_META_EXECUTE, execute_arguments,
-     J({"name":"execute_tool",
-        "description":"Runs a tool that search_tools found, the same as calling it itself.",
-        "inputSchema":{"type":"object","properties":{
-            "name":{"type":"string"},
-            "arguments":{"type":"object","description":"As its inputSchema says"}},
-            "required":["name"]},
-        "annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true}})},
+     J({"name":"execute_tool",)
+     J("description":"Runs a tool that search_tools found.",)
+     J("inputSchema":{"type":"object","properties":{"name":{"type":"string"},)
+     J("arguments":{"type":"object","description":"As its inputSchema says"}},"required":["name"]},)
+     J("annotations":{"readOnlyHint":false,"destructiveHint":true,"idempotentHint":false,"openWorldHint":true}})},
     {MCP_META_SEARCH, search_arguments,
-     J({"name":"search_tools",
-        "description":"Finds tools of the connected applications, which are not listed. Search once when a task needs an application and no listed tool serves it. query: two to four keywords (product, verb, thing) such as \"github create issue\", not a sentence. No items: no tool that you may use fits; unmatched names words that no tool has, suggest is a query worth one retry.",
-        "inputSchema":{"type":"object","properties":{
-            "query":{"type":"string"},
-            "account":{"type":"string","description":"Only this account or connector"},
-            "limit":{"type":"integer","maximum":20,"default":5},
-            "detail":{"enum":["full","summary"],"description":"summary: no schemas"}},
-            "required":["query"]},
-        "annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}})},
+     J({"name":"search_tools",)
+     J("description":"Finds tools of the connected applications, which are not listed. Search once when a task needs an application and no listed tool serves it. query: two to four keywords (product, verb, thing) such as \"github create issue\". No items: no tool that you may use fits; unmatched names words that no tool has, suggest is a query worth one retry.",)
+     J("inputSchema":{"type":"object","properties":{"query":{"type":"string"},)
+     J("account":{"type":"string","description":"Account or connector"},)
+     J("limit":{"type":"integer","maximum":20},)
+     J("detail":{"enum":["full","summary"],"description":"summary: no schemas"}},"required":["query"]},)
+     J("annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}})},
 };
 
 mcp_meta_t mcp_view_meta(const char *name)

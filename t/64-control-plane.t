@@ -409,7 +409,6 @@ subtest 'connectors: shapes and rules' => sub {
     for my $case (
         ['a host that anything may be',  variables => { host => {} }],
         ['an auth that is none',         auth => { type => 'magic' }],
-        ['no operation',                 operations => []],
         ['a template of its own host',   operations => [{ id => 'x', method => 'GET', path => 'https://b.example/', description => 'x' }]],
         ['an operation twice',           operations => [map { { id => 'x', method => 'GET', path => "/$_", description => 'x' } } 1, 2]],
         ['a base URL without a scheme',  base_url => 'a.example/api', variables => {}],

@@ -160,7 +160,7 @@ my @examples = (
 );
 
 # What differs by the way that somebody came, not by the door: the grant, and what the client says of itself.
-my %of_the_way = (whoami__get => [qw(grant client expires_at label surface)]);
+my %of_the_way = (whoami__get => [qw(grant client expires_at label surface)], footprint__get => ["results"]);
 
 # --- the product -------------------------------------------------------------------------
 

@@ -284,6 +284,7 @@ static void a_footprint_counts_what_is_advertised(void **state)
     assert_int_equal(mcp_json_int(connected, "tools", -1), 2);
     assert_int_equal(characters(connected, "descriptions"), wanted.descriptions);
     assert_int_equal(characters(connected, "parameters"), wanted.parameters);
+    assert_int_equal(characters(connected, "names"), wanted.names);
     assert_int_equal(characters(connected, "schemas"), wanted.schemas);
     assert_int_equal(characters(connected, "definitions"), wanted.definitions);
     assert_int_equal(mcp_json_int(json_object_get(connected, "schemas"), "tokens", -1),
@@ -318,6 +319,48 @@ static void a_footprint_is_of_what_the_grant_lists(void **state)
     json_decref(result);
 }
 
+static void a_footprint_tells_both_lists_and_what_collapsing_saves(void **state)
+{
+    const pd_actor_t *ada = member("ada", "Member");
+    json_t *result;
+    json_t *other;
+    const json_t *flat;
+    const json_t *collapsed;
+    json_int_t saved;
+
+    (void)state;
+    result = world_do(ada, "footprint__get", json_object());
+    assert_null(json_object_get(result, "collapsed")); /* nothing to hide */
+    assert_null(json_object_get(result, "saved_per_mille"));
+    assert_null(json_object_get(result, "registered"));
+    other = result;
+    create_store();
+    link_store("ours", NULL);
+    result = world_do(ada, "footprint__get", json_object());
+    assert_string_not_equal(mcp_json_str(result, "digest"), mcp_json_str(other, "digest"));
+    json_decref(other);
+    flat = json_object_get(result, "flat");
+    collapsed = json_object_get(result, "collapsed");
+    assert_int_equal(characters(flat, "definitions"),
+                     characters(json_object_get(result, "control"), "definitions") +
+                         characters(json_object_get(result, "connected"), "definitions"));
+    assert_int_equal(mcp_json_int(collapsed, "tools", -1),
+                     mcp_json_int(json_object_get(result, "control"), "tools", -1) + 2);
+    assert_true(characters(collapsed, "instructions") > characters(flat, "instructions"));
+    saved = (characters(flat, "definitions") - characters(collapsed, "definitions")) * 1000 /
+            characters(flat, "definitions");
+    assert_int_equal(mcp_json_int(result, "saved_per_mille", -9999), saved);
+    assert_int_equal(mcp_json_int(result, "callable", -1), mcp_json_int(result, "tools", -2));
+    assert_int_equal(mcp_json_int(result, "listed", -1), mcp_json_int(result, "tools", -2));
+    other = world_do(ada, "footprint__get", json_object());
+    assert_string_equal(mcp_json_str(result, "digest"), mcp_json_str(other, "digest"));
+    json_decref(other);
+    json_decref(result);
+    result = world_do(world_root(), "footprint__get", json_pack("{s:s}", "member", "ada@example.com"));
+    assert_int_equal(mcp_json_int(result, "registered", -1), pd_control_count() + 3); /* one of them forbidden */
+    json_decref(result);
+}
+
 static void who_runs_nothing_lists_nothing(void **state)
 {
     json_t *result;
@@ -348,6 +391,7 @@ int main(void)
         TEST(one_to_five_different_names_are_asked),
         TEST(a_footprint_counts_what_is_advertised),
         TEST(a_footprint_is_of_what_the_grant_lists),
+        TEST(a_footprint_tells_both_lists_and_what_collapsing_saves),
         TEST(who_runs_nothing_lists_nothing)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,6 +307,46 @@ static void schemas_say_what_a_model_needs_and_no_more(void **state)
     json_decref(parsed);
 }
 
+static void a_tool_in_short_asks_for_what_a_call_needs(void **state)
+{
+    const pd_actor_t *owner = holder_of("Owner", 0xf);
+    json_t *parsed = chunk();
+    const json_t *tool;
+    size_t i;
+
+    (void)state;
+    json_array_foreach(json_object_get(parsed, "tools"), i, tool)
+    {
+        const json_t *def = json_object_get(tool, "def");
+        const json_t *brief = json_object_get(tool, "brief");
+        const json_t *schema = json_object_get(brief, "inputSchema");
+        const char *said = mcp_json_str(brief, "description");
+        json_t *own = NULL;
+        const char *name;
+        json_t *property;
+
+        assert_int_equal(pd_control_brief(owner, mcp_json_str(tool, "name"), &own), PD_OK);
+        assert_true(json_equal(own, (json_t *)(uintptr_t)brief));
+        json_decref(own);
+        assert_true(json_equal(json_object_get(brief, "annotations"), json_object_get(def, "annotations")));
+        assert_true(json_object_get(schema, "required") == NULL ||
+                    json_equal(json_object_get(schema, "required"),
+                               json_object_get(json_object_get(def, "inputSchema"), "required")));
+        assert_int_equal(json_object_size(json_object_get(schema, "properties")),
+                         json_array_size(json_object_get(schema, "required")));
+        json_object_foreach(json_object_get(schema, "properties"), name, property)
+        {
+            assert_null(json_object_get(property, "description"));
+        }
+        /* the first clause, as one sentence */
+        assert_in_range(strlen(said), 5, 140);
+        assert_ptr_equal(strchr(said, '.'), said + strlen(said) - 1);
+        assert_memory_equal(said, mcp_json_str(def, "description"), strlen(said) - 1);
+        assert_true(json_dumpb(brief, NULL, 0, JSON_COMPACT) <= json_dumpb(def, NULL, 0, JSON_COMPACT));
+    }
+    json_decref(parsed);
+}
+
 /* A model reads this on every turn. */
 static void what_a_member_lists_is_small(void **state)
 {
@@ -316,6 +356,7 @@ static void what_a_member_lists_is_small(void **state)
     int selected = pd_control_select(actor, bits);
     size_t whole = 0;
     size_t bytes = 0;
+    size_t briefs = 0;
     const json_t *tool;
     size_t i;
 
@@ -328,12 +369,14 @@ static void what_a_member_lists_is_small(void **state)
 
             print_message("#   %s: %lu bytes\n", mcp_json_str(tool, "name"), (unsigned long)own);
             bytes += own;
+            briefs += json_dumpb(json_object_get(tool, "brief"), NULL, 0, JSON_COMPACT);
         }
     }
     print_message("# the chunk: %d tools, %lu bytes; a Member's: %d tools, %lu bytes\n",
                   pd_control_count(), (unsigned long)whole, selected, (unsigned long)bytes);
     assert_in_range(selected, 10, 24);
     assert_in_range(bytes, 1, 7800);
+    assert_in_range(briefs, 1, 4400);
     json_decref(parsed);
 }
 
@@ -351,6 +394,7 @@ int main(void)
         TEST(nobody_without_tool_execute_has_any),
         TEST(a_definition_that_is_not_the_actors_is_not_found),
         TEST(schemas_say_what_a_model_needs_and_no_more),
+        TEST(a_tool_in_short_asks_for_what_a_call_needs),
         TEST(what_a_member_lists_is_small)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
