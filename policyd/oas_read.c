@@ -234,7 +234,9 @@ static void on_scalar(building_t *b, const yaml_event_t *event)
         level->is_merge = is_merge_key(text, is_plain);
         level->key = level->is_merge ? NULL : strdup(text);
         if (event->data.scalar.anchor != NULL) {
-            remember(b, (const char *)event->data.scalar.anchor, json_stringn(text, bytes), 1);
+            value = json_stringn(text, bytes);
+            remember(b, (const char *)event->data.scalar.anchor, value, 1);
+            json_decref(value);
         }
         return;
     }
