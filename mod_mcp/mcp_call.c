@@ -11,6 +11,7 @@
 #include "mcp_args.h"
 #include "mcp_prepare.h"
 #include "mcp_result.h"
+#include "mcp_retry.h"
 #include "mcp_template.h"
 #include "mcp_urlguard.h"
 
@@ -188,8 +189,8 @@ static apr_status_t transfer(call_t *call, mcp_err_t *err)
         return status;
     }
     call->was_sent = 1;
-    status = mcp_egress_send(turn->child->egress, &call->request, &limits, turn->terms->egress_allow,
-                             poll_call, call, turn->pool, &call->response, err);
+    status = mcp_retry_send(turn->child->egress, &call->request, &limits, turn->terms->egress_allow,
+                            poll_call, call, turn->pool, &call->response, NULL, err);
     mcp_egress_leave(turn->child->egress, connection);
     return status;
 }

@@ -64,7 +64,8 @@ typedef struct mcp_egress_limits {
  * at most once when a reused connection died before any answer; others never.
  * ret lives in pool. Failures, all MCP_FAIL_TOOL: egress_denied (private address, or no URL we
  * would dial), invalid_arguments (method or header that cannot be sent), upstream_timeout,
- * upstream_unreachable, upstream_invalid, result_too_large, cancelled, internal (memory). Any
+ * upstream_unreachable (err->status is APR_ECONNREFUSED where no connection came about),
+ * upstream_invalid, result_too_large, cancelled, internal (memory). Any
  * thread; pool is the caller's alone. */
 apr_status_t mcp_egress_send(mcp_egress_t *egress, const mcp_request_t *request,
                              const mcp_egress_limits_t *limits, const apr_array_header_t *allow,

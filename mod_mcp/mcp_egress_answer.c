@@ -36,6 +36,7 @@ static void read_status(mcp_egress_answer_t *answer, const char *line, size_t by
         answer->status = answer->status * 10 + (line[i] - '0');
     answer->content_type = NULL;
     answer->content_coding = NULL;
+    answer->retry_after = NULL;
     answer->location = NULL;
     answer->locations = 0;
 }
@@ -56,6 +57,7 @@ mcp_egress_cause_t mcp_egress_answer_header(mcp_egress_answer_t *answer, const c
         const char *location = NULL;
         read_field(answer, line, bytes, "content-type", &answer->content_type);
         read_field(answer, line, bytes, "content-encoding", &answer->content_coding);
+        read_field(answer, line, bytes, "retry-after", &answer->retry_after);
         read_field(answer, line, bytes, "location", &location);
         if (location != NULL) {
             answer->location = location;
@@ -119,6 +121,7 @@ void mcp_egress_answer_give(mcp_egress_answer_t *answer, mcp_response_t *ret)
     memset(ret, 0, sizeof *ret);
     ret->status = answer->status;
     ret->content_type = answer->content_type != NULL ? answer->content_type : "";
+    ret->retry_after = answer->retry_after;
     ret->location = answer->status >= 300 && answer->status < 400 ? answer->location : NULL;
     ret->body = "";
     if (answer->body == NULL)

@@ -19,6 +19,7 @@ typedef struct mcp_egress_answer {
     size_t header_bytes;
     const char *content_type; /* NULL if absent, here and below */
     const char *content_coding;
+    const char *retry_after;
     const char *location;
     int locations; /* how often that field was there */
     char *body;    /* malloc, NULL if empty; room for one more byte than body_bytes */

@@ -79,6 +79,9 @@ apr_status_t mcp_egress_cause_fail(mcp_egress_cause_t cause, apr_int64_t number,
     if (causes[cause].unit != NULL)
         message =
             apr_psprintf(pool, "%s%" APR_INT64_T_FMT "%s", message, number, causes[cause].unit);
-    return mcp_err_set(err, pool, MCP_FAIL_TOOL, causes[cause].code, causes[cause].hint, "%s%s",
-                       message, tail);
+    apr_status_t status = mcp_err_set(err, pool, MCP_FAIL_TOOL, causes[cause].code, causes[cause].hint,
+                                      "%s%s", message, tail);
+    if (err != NULL && (cause == MCP_EGRESS_NO_NAME || cause == MCP_EGRESS_NO_CONNECTION))
+        err->status = APR_ECONNREFUSED;
+    return status;
 }

@@ -21,6 +21,7 @@ typedef struct mcp_response {
     const char *body;         /* NUL-terminated beyond body_bytes */
     size_t body_bytes;
     const char *location;     /* of a redirect that was not followed, or NULL */
+    const char *retry_after;  /* as the application wrote it, or NULL */
 } mcp_response_t;
 
 #endif
