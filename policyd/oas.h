@@ -90,7 +90,7 @@ json_t *oas_schema(oas_doc_t *doc, oas_at_t at, const oas_schema_options_t *opti
  * reduced text that were left out. Linear time; any bytes. */
 const char *oas_text(const char *from, size_t limit, apr_pool_t *pool, size_t *ret_cut);
 
-/* --- oas_convert.c: the whole -------------------------------------------------------------- */
+/* --- oas_conv.c: the whole -------------------------------------------------------------- */
 
 typedef struct oas_classify {
     const char *glob; /* of operation ids or "METHOD /path" */

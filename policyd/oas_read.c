@@ -438,13 +438,13 @@ static json_t *wholes(json_t *value)
 
 static json_t *parse_json(const char *bytes, size_t count, json_error_t *error)
 {
-    json_t *value = json_loadb(bytes, count, JSON_ALLOW_NUL, error);
+    json_t *value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, error);
     json_t *again;
 
     if (value != NULL || json_error_code(error) != json_error_numeric_overflow) {
         return value;
     }
-    value = json_loadb(bytes, count, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, error);
+    value = json_loadb(bytes, count, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, error);
     if (value == NULL) {
         return NULL;
     }
@@ -465,7 +465,7 @@ static int read_json(const char *bytes, size_t count, apr_pool_t *pool, json_t *
     if (*ret != NULL) {
         return OAS_OK;
     }
-    /* a flow mapping of YAML begins like JSON, and so does JSON with a comma too many */
+    /* a flow mapping of YAML begins like JSON, and so does JSON with a comma too many or a key twice, which YAML's reader takes */
     if (read_yaml(bytes, count, pool, ret, ignored, sizeof ignored) == OAS_OK) {
         return OAS_OK;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../proto/mcp_body.h"
+#include "policyctl_import.h"
 
 #ifndef POLICYD_VERSION
 #define POLICYD_VERSION "0.1.0"
@@ -325,6 +326,10 @@ static int run_help(ctl_t *ctl, int count, char *const *words)
         ctl_help_all(stdout, ctl->operations);
         return CTL_DONE;
     }
+    if (count == 2 && ctl_import_is_command(words[0], words[1])) {
+        ctl_import_help(stdout, words[1]);
+        return CTL_DONE;
+    }
     if (count == 1 && ctl_policy_is_command(words[0])) {
         ctl_policy_help(stdout, words[0]);
         return CTL_DONE;
@@ -389,6 +394,17 @@ static int run_policy(ctl_t *ctl)
                : ctl_policy_apply(ctl->link, ctl->format, ctl->count - 1, words);
 }
 
+/* With --json the words are the operation's own, as policyd describes it. */
+static int is_import(const ctl_t *ctl)
+{
+    return ctl->json == NULL && ctl->count > 1 && ctl_import_is_command(ctl->words[0], ctl->words[1]);
+}
+
+static int run_import(ctl_t *ctl)
+{
+    return ctl_import_run(ctl->link, ctl->format, ctl->words[1], ctl->count - 2, ctl->words + 2);
+}
+
 static int run(ctl_t *ctl)
 {
     int is_completion, status;
@@ -413,12 +429,22 @@ static int run(ctl_t *ctl)
         ctl_policy_help(stdout, ctl->words[0]);
         return CTL_DONE;
     }
+    if (is_import(ctl) && ctl->wants_help) {
+        ctl_import_help(stdout, ctl->words[1]);
+        return CTL_DONE;
+    }
+    if (is_import(ctl) && !ctl_import_needs_link(ctl->words[1])) {
+        return run_import(ctl);
+    }
     status = meet(ctl);
     if (status != CTL_DONE) {
         return status;
     }
     if (ctl_policy_is_command(ctl->words[0])) {
         return run_policy(ctl);
+    }
+    if (is_import(ctl)) {
+        return run_import(ctl);
     }
     if (is_completion) {
         ctl_help_words(stdout, ctl->operations, ctl->count - 2, ctl->words + 2);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../proto/mcp_body.h"
+#include "policyctl_import.h"
 
 #define WIDTH 78
 
@@ -340,7 +341,11 @@ void ctl_help_words(FILE *to, const json_t *operations, int count, char *const *
     }
     if (count == 1) {
         put_verbs(to, operations, words[0], "\n");
-        (void)fputc('\n', to);
+        (void)fputs(ctl_args_same(words[0], "connectors") ? "\nconvert\nadd\ncatalog\n" : "\n", to);
+        return;
+    }
+    if (ctl_import_is_command(words[0], words[1])) {
+        ctl_import_words(to, words[1]);
         return;
     }
     operation = ctl_find(operations, words[0], words[1]);
