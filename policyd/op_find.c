@@ -9,7 +9,8 @@
 #include "../proto/mcp_body.h"
 #include "pd_log.h"
 
-#define STEP 200 /* objects read at once */
+#define STEP       200 /* objects read at once, at most */
+#define STEP_LEAST 20
 
 static apr_status_t drop_json(void *value)
 {
@@ -189,6 +190,14 @@ static pd_status_t take_step(pd_op_call_t *call, const pd_op_list_t *list,
     return PD_OK;
 }
 
+/* As many as the page still takes, and one: reading is what costs. */
+static int step_for(size_t limit, const json_t *items)
+{
+    size_t rest = limit + 1 > json_array_size(items) ? limit + 1 - json_array_size(items) : 1;
+
+    return rest > STEP ? STEP : rest < STEP_LEAST ? STEP_LEAST : (int)rest;
+}
+
 pd_status_t pd_op_list_more(pd_op_call_t *call, const pd_op_list_t *list, const char *after,
                             size_t limit, json_t *items, const char **ret_next)
 {
@@ -197,19 +206,20 @@ pd_status_t pd_op_list_more(pd_op_call_t *call, const pd_op_list_t *list, const 
 
     for (;;) {
         apr_array_header_t *step = NULL;
+        int wanted = step_for(limit, items);
         pd_status_t status;
 
         if (pd_boot_left_ms(call->deadline) <= 0) {
             return PD_E_TIMEOUT;
         }
-        status = pd_tx_list(call->tx, list->kind, list->owner, after, STEP, &step);
+        status = pd_tx_list(call->tx, list->kind, list->owner, after, wanted, &step);
         if (status == PD_OK) {
             status = take_step(call, list, step, limit, items, &last, &has_more);
         }
         if (status != PD_OK) {
             return status;
         }
-        if (has_more || step->nelts < STEP) {
+        if (has_more || step->nelts < wanted) {
             break;
         }
         after = APR_ARRAY_IDX(step, step->nelts - 1, pd_object_t *)->id;

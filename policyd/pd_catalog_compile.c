@@ -78,8 +78,8 @@ static json_t *blob_body(const json_t *body)
     return pick(body, whole_body_members, COUNT(whole_body_members));
 }
 
-/* schema: stolen. */
-static json_t *make_blob(const char *connector, const json_t *op, json_t *schema)
+/* All of it but the schema, whose text is there already. */
+static json_t *make_head(const char *connector, const json_t *op)
 {
     const json_t *body = json_object_get(op, "body");
     json_t *blob = json_object();
@@ -92,12 +92,34 @@ static json_t *make_blob(const char *connector, const json_t *op, json_t *schema
     if (body != NULL) {
         failed |= json_object_set_new(blob, "body", blob_body(body));
     }
-    failed |= json_object_set_new(blob, "schema", schema);
     if (failed != 0) {
         json_decref(blob);
         return NULL;
     }
     return blob;
+}
+
+/* {HEAD…,"schema":SCHEMA} */
+static pd_status_t join_blob(pd_connector_t *c, const json_t *head, pd_operation_t *o)
+{
+    static const char name[] = ",\"schema\":";
+    size_t bytes = 0;
+    char *text = mcp_json_text(head, &bytes);
+    char *blob;
+
+    if (text == NULL) {
+        return PD_E_NOMEM;
+    }
+    o->blob_bytes = bytes + sizeof(name) - 1 + o->schema_bytes;
+    blob = apr_palloc(c->pool, o->blob_bytes + 1);
+    memcpy(blob, text, bytes - 1); /* without the brace */
+    memcpy(blob + bytes - 1, name, sizeof(name) - 1);
+    memcpy(blob + bytes - 1 + sizeof(name) - 1, o->schema, o->schema_bytes);
+    blob[o->blob_bytes - 1] = '}';
+    blob[o->blob_bytes] = '\0';
+    o->blob = blob;
+    free(text);
+    return PD_OK;
 }
 
 /* --- one operation ------------------------------------------------------------------------ */
@@ -184,20 +206,20 @@ static pd_status_t compile_blob(pd_connector_t *c, const pd_check_t *check, cons
                                 pd_operation_t *o)
 {
     json_t *schema;
-    json_t *blob;
+    json_t *head;
     pd_status_t status = pd_catalog_input_schema(check, "", op, &schema);
 
     if (status != PD_OK) {
         return status;
     }
     status = text_of(c->pool, schema, &o->schema, &o->schema_bytes);
+    json_decref(schema);
     if (status != PD_OK) {
-        json_decref(schema);
         return status;
     }
-    blob = make_blob(c->id, op, schema);
-    status = blob == NULL ? PD_E_NOMEM : text_of(c->pool, blob, &o->blob, &o->blob_bytes);
-    json_decref(blob);
+    head = make_head(c->id, op);
+    status = head == NULL ? PD_E_NOMEM : join_blob(c, head, o);
+    json_decref(head);
     if (status == PD_OK) {
         mcp_digest_hex(o->blob, o->blob_bytes, o->digest);
     }

@@ -208,20 +208,27 @@ static void leave_out(pd_ground_t *made, const char *id, const char *connector_i
                  apr_pstrdup(made->pool, connector_id));
 }
 
-static pd_status_t take_connector(void *building, const pd_object_t *object)
+static pd_status_t take_compiled(void *building, const char *id, pd_status_t status,
+                                 pd_connector_t *connector)
 {
     pd_ground_t *made = building;
-    pd_connector_t *connector = NULL;
-    pd_status_t status = pd_catalog_compile(object->id, object->doc, &connector);
 
-    drop_connector(made, object->id); /* what it was before is not in force any more */
+    drop_connector(made, id); /* what it was before is not in force any more */
     if (status != PD_OK) {
-        pd_log(PD_LOG_ERR, 101, "connector %s can't be compiled (%s): its tools are left out",
-               object->id, pd_status_text(status));
+        pd_log(PD_LOG_ERR, 101, "connector %s can't be compiled (%s): its tools are left out", id,
+               pd_status_text(status));
         return status == PD_E_NOMEM ? status : PD_OK;
     }
     apr_hash_set(made->connectors, connector->id, APR_HASH_KEY_STRING, connector);
     return PD_OK;
+}
+
+static pd_status_t take_connector(void *building, const pd_object_t *object)
+{
+    pd_connector_t *connector = NULL;
+    pd_status_t status = pd_catalog_compile(object->id, object->doc, &connector);
+
+    return take_compiled(building, object->id, status, connector);
 }
 
 static pd_status_t take_connection(void *building, const pd_object_t *object)
@@ -387,7 +394,7 @@ pd_status_t pd_ground_load(pd_tx_t *tx, pd_ground_t **ret)
     pd_status_t status = ground_new(&made);
 
     if (status == PD_OK) {
-        status = pd_snapshot_take_all(tx, PD_KIND_CONNECTOR, take_connector, made);
+        status = pd_ground_compile(tx, take_compiled, made);
     }
     if (status == PD_OK) {
         status = pd_snapshot_take_all(tx, PD_KIND_CONNECTION, take_connection, made);

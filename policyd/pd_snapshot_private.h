@@ -19,6 +19,11 @@ typedef pd_status_t pd_take_fn(void *building, const pd_object_t *object);
 
 /* Calls take for every object of a kind, in the order of their ids. */
 pd_status_t pd_snapshot_take_all(pd_tx_t *tx, const char *kind, pd_take_fn *take, void *building);
+/* pd_ground_compile.c. Takes a connector that was compiled, or the status of one that could not be; it is the callee's. */
+typedef pd_status_t pd_compiled_fn(void *building, const char *id, pd_status_t status,
+                                   struct pd_connector *connector);
+/* Compiles every connector of the store, on several threads, and calls compiled for each on the caller's, in the order of their ids. */
+pd_status_t pd_ground_compile(pd_tx_t *tx, pd_compiled_fn *compiled, void *building);
 /* 1 when some change is of this kind. */
 int pd_snapshot_is_touched(const apr_array_header_t *changes, const char *kind);
 
