@@ -49,9 +49,12 @@ static int is_host(const char *text)
            (text[host] == '\0' || (port > 0 && port <= 5 && text[host + 1 + port] == '\0'));
 }
 
-/* 1 if a default can stand there. */
-static int is_default(const char *text, int place)
+/* 1 if a default can stand there; one of a list may be a part of a host, a dot even. */
+static int is_default(const char *text, int place, int is_listed)
 {
+    if (place == 1 && is_listed) {
+        return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == strlen(text);
+    }
     return place == 0 || (place == 1 ? is_host(text) : text[0] != '\0' && strlen(text) <= 5 && strspn(text, "0123456789") == strlen(text));
 }
 
@@ -69,11 +72,12 @@ static json_t *variable(oas_conv_t *conv, const json_t *from, int place)
     {
         const char *one = text_of(value, conv->pool);
 
-        if (one != NULL && is_default(one, place) && strlen(one) <= 512 && !holds(values, one) && json_array_size(values) < MAX_VALUES) {
+        if (one != NULL && is_default(one, place, 1) && strlen(one) <= 512 && !holds(values, one) && json_array_size(values) < MAX_VALUES) {
             (void)json_array_append_new(values, json_string(one));
         }
     }
-    if (text != NULL && strlen(text) <= 512 && is_default(text, place)) {
+    text = text != NULL && place == 0 ? text + strspn(text, "/") : text; /* the slash stands in the template */
+    if (text != NULL && strlen(text) <= 512 && is_default(text, place, json_array_size(values) > 0)) {
         (void)json_object_set_new(made, "default", json_string(text));
         if (json_array_size(values) > 0 && !holds(values, text)) {
             (void)json_array_append_new(values, json_string(text));
@@ -165,6 +169,42 @@ static int is_authority(const char *text)
     return 1;
 }
 
+/* "https" unless the address, or the variable that stands for its scheme, says http alone. */
+static const char *scheme_of(oas_conv_t *conv, const char *url, const json_t *declared)
+{
+    const char *close = url[0] == '{' ? strchr(url, '}') : NULL;
+
+    if (close != NULL) {
+        const json_t *variable = json_object_get(declared, apr_pstrmemdup(conv->pool, url + 1, (apr_size_t)(close - url - 1)));
+        const char *word = mcp_json_str(variable, "default");
+
+        return word != NULL && strcasecmp(word, "http") == 0 ? "http" : "https";
+    }
+    return strncasecmp(url, "http:", 5) == 0 ? "http" : "https";
+}
+
+/* Where the authority of an address ends: before the path, which a variable may begin that says so by its default. */
+static size_t authority_end(oas_conv_t *conv, const char *rest, const json_t *declared)
+{
+    size_t bytes = strcspn(rest, "/?#");
+    const char *open = strchr(rest, '{');
+
+    while (open != NULL && (size_t)(open - rest) < bytes) {
+        const char *close = strchr(open, '}');
+        const char *word;
+
+        if (close == NULL) {
+            break;
+        }
+        word = mcp_json_str(json_object_get(declared, apr_pstrmemdup(conv->pool, open + 1, (apr_size_t)(close - open - 1))), "default");
+        if (word != NULL && word[0] == '/' && open != rest) {
+            return (size_t)(open - rest);
+        }
+        open = strchr(close, '{');
+    }
+    return bytes;
+}
+
 /* An address of a document; declared: its variables, may be NULL. */
 static const oas_server_t *read_url(oas_conv_t *conv, const char *url, const json_t *declared)
 {
@@ -174,10 +214,8 @@ static const oas_server_t *read_url(oas_conv_t *conv, const char *url, const jso
     const char *authority;
 
     server->variables = oas_keep(conv->pool, json_object());
-    if (rest != NULL && rest - url <= 12) {
-        if (strncasecmp(url, "http:", 5) == 0) {
-            scheme = "http";
-        }
+    if (rest != NULL && rest - url <= 40) {
+        scheme = scheme_of(conv, url, declared);
         rest += 3;
     } else if (strncmp(url, "//", 2) == 0) {
         rest = url + 2;
@@ -189,7 +227,7 @@ static const oas_server_t *read_url(oas_conv_t *conv, const char *url, const jso
         collect(conv, server, server->path, 1, declared);
         return server;
     }
-    authority = apr_pstrmemdup(conv->pool, rest, strcspn(rest, "/?#"));
+    authority = apr_pstrmemdup(conv->pool, rest, authority_end(conv, rest, declared));
     server->path = clean_path(rest + strlen(authority), conv->pool);
     if (strchr(authority, '@') != NULL) {
         authority = strchr(authority, '@') + 1;

@@ -98,6 +98,7 @@ sub text {
     $text .= table(map { [ map { !defined $_ ? q() : /^\d{4,}\z/ ? grouped($_) : $_ } @$_ ] } Bench::Footprint::rows($result->{footprint})) if $result->{footprint};
     $text .= search($result->{search}) if $result->{search};
     $text .= ranking($result->{ranking}) if $result->{ranking};
+    $text .= imported($result->{import}) if $result->{import};
     $text .= table(['peak memory', 'MiB'], map { [$_, mib($result->{peaks}{$_})] } sort keys %{ $result->{peaks} });
     my @stops = @{ $result->{memory} };
     return $text . busy($result) if !@stops;
@@ -129,6 +130,26 @@ sub search {
         ['p99 ms',                                   sprintf '%.2f', $worker->{p99_ms}],
         ['p50 ms of an empty query (the same without searching)', sprintf '%.2f', $worker->{empty_p50_ms}],
         ['resident, MiB',                            mib($worker->{kib})]
+    );
+}
+
+sub imported {
+    my ($import) = @_;
+    my $catalog = $import->{catalog};
+    return table(
+        ["API descriptions: all of $Bench::Import::PACKAGE", q()],
+        ['documents', grouped($import->{documents})],
+        ['converted and taken', sprintf '%s (%.1f %%; goal: 99 %%)', grouped($import->{converted}), 100 * $import->{converted} / $import->{documents}],
+        ['operations', grouped($import->{operations})],
+        ['seconds', sprintf '%.0f', $import->{seconds}],
+        ['memory of the converter at most, MiB', mib($import->{kib})]
+    ) . join(q(), map { "Refused: $_->{document}: $_->{why}.\n" } @{ $import->{refused} }) . (@{ $import->{refused} } ? "\n" : q()) . table(
+        [ sprintf('a catalog of %s connectors with %s operations', grouped($catalog->{connectors}), grouped($catalog->{operations})), q() ],
+        ['imported by policyctl, s', sprintf '%.0f', $catalog->{import_s}],
+        ['connectors list, p50 ms within policyd (goal: below 5)', sprintf '%.1f', $catalog->{list_us} / 1000],
+        ['policyd after the import, MiB (goal: below 300)', mib($catalog->{kib})],
+        ['policyd when started again, MiB', mib($catalog->{started_kib})],
+        ['start, s (goal: below 2)', sprintf '%.1f', $catalog->{start_s}]
     );
 }
 
