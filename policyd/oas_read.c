@@ -209,7 +209,12 @@ static void remember(building_t *b, const char *name, json_t *value, size_t node
     if (name == NULL || value == NULL) {
         return;
     }
-    anchor = apr_palloc(b->pool, sizeof(*anchor));
+    anchor = apr_hash_get(b->anchors, name, APR_HASH_KEY_STRING);
+    if (anchor != NULL) {
+        json_decref(anchor->value); /* a name may be given again */
+    } else {
+        anchor = apr_palloc(b->pool, sizeof(*anchor));
+    }
     anchor->value = value; /* the tree holds it, or the building's list below */
     anchor->nodes = nodes;
     json_incref(value);
