@@ -20,7 +20,7 @@ static const char *text_of(const json_t *value, apr_pool_t *pool)
         return json_string_value(value);
     }
     if (json_is_integer(value)) {
-        return apr_psprintf(pool, "%lld", (long long)json_integer_value(value));
+        return apr_psprintf(pool, "%" APR_INT64_T_FMT, (apr_int64_t)json_integer_value(value));
     }
     return json_is_boolean(value) ? (json_is_true(value) ? "true" : "false") : NULL;
 }
