@@ -90,7 +90,7 @@ void mcp_ask_free(mcp_ask_t **ask)
     *ask = NULL;
 }
 
-uint64_t mcp_ask_generation(mcp_ask_t *ask)
+static uint64_t known_generation(mcp_ask_t *ask)
 {
     uint64_t generation;
 
@@ -171,26 +171,24 @@ static void forget_generation(mcp_ask_t *ask, uint64_t generation)
     (void)pthread_mutex_unlock(&ask->mutex);
 }
 
-apr_status_t mcp_ask_question_while(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body,
-                                    int endpoint, int64_t budget_ms, const mcp_link_wait_t *wait,
-                                    apr_pool_t *pool, mcp_link_reply_t *ret, int *ret_was_sent,
-                                    mcp_err_t *err)
+apr_status_t mcp_ask_question_sent(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body,
+                                   int endpoint, int64_t budget_ms, apr_pool_t *pool,
+                                   mcp_link_reply_t *ret, int *ret_was_sent, mcp_err_t *err)
 {
     int64_t until_ms = mcp_ask_now_ms() + budget_ms;
     apr_status_t status = APR_SUCCESS;
     int rounds;
 
     for (rounds = 0; rounds < 2; rounds++) {
-        uint64_t generation = mcp_ask_generation(ask);
+        uint64_t generation = known_generation(ask);
 
         if (generation == 0) {
             status = hello(ask, endpoint, until_ms - mcp_ask_now_ms(), pool, &generation, &endpoint,
                            err);
         }
         if (status == APR_SUCCESS) {
-            status = mcp_link_ask_while(ask->link, kind, body, generation, endpoint,
-                                        until_ms - mcp_ask_now_ms(), wait, pool, ret, ret_was_sent,
-                                        err);
+            status = mcp_link_ask(ask->link, kind, body, generation, endpoint,
+                                  until_ms - mcp_ask_now_ms(), pool, ret, ret_was_sent, err);
         }
         if (status != APR_SUCCESS || (ret->frame.flags & MCP_FLAG_ERROR) == 0 ||
             mcp_code_from_text(mcp_json_str(ret->body, "code")) != MCP_CODE_HELLO_REQUIRED) {
@@ -203,14 +201,6 @@ apr_status_t mcp_ask_question_while(mcp_ask_t *ask, mcp_kind_t kind, const json_
         }
     }
     return mcp_ask_not_understood(err, pool, "policyd restarts again and again");
-}
-
-apr_status_t mcp_ask_question_sent(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body,
-                                   int endpoint, int64_t budget_ms, apr_pool_t *pool,
-                                   mcp_link_reply_t *ret, int *ret_was_sent, mcp_err_t *err)
-{
-    return mcp_ask_question_while(ask, kind, body, endpoint, budget_ms, NULL, pool, ret, ret_was_sent,
-                                  err);
 }
 
 apr_status_t mcp_ask_question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
@@ -262,7 +252,7 @@ apr_status_t mcp_ask_hello_text(mcp_ask_t *ask, mcp_hello_text_t which, int64_t 
 {
     const char *text;
 
-    if (mcp_ask_generation(ask) == 0) {
+    if (known_generation(ask) == 0) {
         uint64_t generation = 0;
         int endpoint = -1;
         apr_status_t status = hello(ask, endpoint, budget_ms, pool, &generation, &endpoint, err);

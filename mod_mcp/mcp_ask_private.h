@@ -38,19 +38,11 @@ mcp_fail_t mcp_ask_fail_of(mcp_code_t code);
 /* Who asks, as a new body. */
 json_t *mcp_ask_who_body(const mcp_who_t *who);
 
-/* Of the policyd that this child has greeted last; 0: hello is due. */
-uint64_t mcp_ask_generation(mcp_ask_t *ask);
-
 /* One question with the generation of the day; after hello_required says hello to the policyd that asked for it and asks it once more,
  * which is safe for every kind. endpoint -1: any. ret_was_sent (may be NULL): an answer may be missing to what was done. */
 apr_status_t mcp_ask_question_sent(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
                                    int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
                                    int *ret_was_sent, mcp_err_t *err);
-/* The same, and waiting ends early when `wait` (may be NULL) is over. */
-apr_status_t mcp_ask_question_while(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body,
-                                    int endpoint, int64_t budget_ms, const mcp_link_wait_t *wait,
-                                    apr_pool_t *pool, mcp_link_reply_t *ret, int *ret_was_sent,
-                                    mcp_err_t *err);
 apr_status_t mcp_ask_question(mcp_ask_t *ask, mcp_kind_t kind, const json_t *body, int endpoint,
                               int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
                               mcp_err_t *err);

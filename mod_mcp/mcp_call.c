@@ -9,7 +9,6 @@
 #include "../proto/mcp_kind_text.h"
 #include "../proto/mcp_names.h"
 #include "mcp_args.h"
-#include "mcp_credential.h"
 #include "mcp_prepare.h"
 #include "mcp_result.h"
 #include "mcp_retry.h"
@@ -18,7 +17,6 @@
 
 #define END_MS    10000 /* how long an outcome is offered to policyd at most */
 #define HIDDEN_PLACE "//" /* names no place: where a redirect points, a frozen value may stand in the path */
-#define RENEWALS  2     /* times that a refused token is told of: for a new one, and that the new one is refused, too */
 #define MARGIN_MS 5000  /* of the recorded deadline, for everything around the upstream's time */
 
 /* One call on its way. */
@@ -30,7 +28,6 @@ typedef struct call {
     mcp_prepare_t prepare; /* what the plan says of arguments */
     const mcp_guard_t *guard;
     const char *verdicts;
-    mcp_credential_t credential;
     mcp_request_t request;
     mcp_response_t response;
     mcp_ended_t ended;
@@ -135,7 +132,7 @@ static apr_status_t build(call_t *call, const json_t *args, mcp_err_t *err)
     apr_pool_t *pool = call->turn->pool;
     apr_status_t status = mcp_template_expand(
         call->prepare.operation->definition, mcp_json_str(call->begun.plan, "base"), args,
-        call->credential.auth, pool, &call->request, err);
+        json_object_get(call->begun.plan, "auth"), pool, &call->request, err);
     int i;
 
     if (status != APR_SUCCESS) {
@@ -174,13 +171,12 @@ static apr_status_t transfer(call_t *call, mcp_err_t *err)
 {
     mcp_turn_t *turn = call->turn;
     const char *connection = mcp_json_str(call->begun.plan, "connection");
-    int64_t left_ms = mcp_ask_left_ms(&call->begun, turn->terms->call_ms);
     mcp_egress_limits_t limits;
     apr_status_t status;
 
     limits.timeout_ms = mcp_json_int(call->begun.plan, "timeout_ms", turn->terms->call_ms);
-    if (limits.timeout_ms > left_ms) { /* a token may have been waited for */
-        limits.timeout_ms = left_ms;
+    if (limits.timeout_ms > turn->terms->call_ms) {
+        limits.timeout_ms = turn->terms->call_ms;
     }
     limits.max_bytes = (size_t)mcp_json_int(call->begun.plan, "max_bytes", 0);
     if (limits.max_bytes == 0 || limits.max_bytes > turn->terms->max_result) {
@@ -199,27 +195,6 @@ static apr_status_t transfer(call_t *call, mcp_err_t *err)
     return status;
 }
 
-/* A request that was answered 401 was not executed: it goes out once more, with a new token where one can be had. */
-static apr_status_t exchange(call_t *call, const json_t *args, mcp_err_t *err)
-{
-    apr_status_t status = APR_SUCCESS;
-    int renewals;
-
-    for (renewals = 0; renewals < RENEWALS && status == APR_SUCCESS; renewals++) {
-        status = build(call, args, err);
-        if (status == APR_SUCCESS) {
-            status = transfer(call, err);
-        }
-        if (status != APR_SUCCESS || call->response.status != 401 ||
-            !mcp_credential_is_renewable(&call->credential)) {
-            break;
-        }
-        call->ended.upstream_status = call->response.status;
-        status = mcp_credential_renew(&call->credential, err);
-    }
-    return status;
-}
-
 static apr_status_t run(call_t *call, mcp_err_t *err)
 {
     json_t *args = NULL;
@@ -230,10 +205,10 @@ static apr_status_t run(call_t *call, mcp_err_t *err)
         status = prepare(call, &args, err);
     }
     if (status == APR_SUCCESS) {
-        status = mcp_credential_get(&call->credential, err);
+        status = build(call, args, err);
     }
     if (status == APR_SUCCESS) {
-        status = exchange(call, args, err);
+        status = transfer(call, err);
     }
     if (status != APR_SUCCESS) {
         return status;
@@ -306,10 +281,6 @@ apr_status_t mcp_call_run(mcp_turn_t *turn, const mcp_era_t *era, const char *na
         *err = call->begun.denied;
         return MCP_STATUS_REFUSED;
     }
-    call->credential.turn = turn;
-    call->credential.begun = &call->begun;
-    call->credential.wait.is_over = poll_call;
-    call->credential.wait.baton = call;
     status = end(call, run(call, err), err);
     if (status == APR_SUCCESS) {
         *ret = call->result;

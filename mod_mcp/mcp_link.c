@@ -25,7 +25,6 @@
 #define HANDSHAKE_MS   2000
 #define RECONNECT_MS   20
 #define RECONNECT_MAX_MS 500
-#define LOOK_MS        200 /* how often whoever asks may look whether he still wants an answer */
 
 typedef struct idle_socket {
     void *socket;
@@ -543,14 +542,12 @@ static int send_question(void *socket, mcp_frame_t *frame, const char *body, int
            send_part(socket, body, frame->body_bytes, ZMQ_DONTWAIT);
 }
 
-/* Waits for a part in the library itself, which costs one system call where a poll before it costs four. wait (may be NULL) is looked
- * at meanwhile: when it is over, nothing is received. */
-static int receive_part(void *socket, zmq_msg_t *part, int64_t deadline_ms, const mcp_link_wait_t *wait)
+/* Waits for a part in the library itself, which costs one system call where a poll before it costs four. */
+static int receive_part(void *socket, zmq_msg_t *part, int64_t deadline_ms)
 {
     for (;;) {
         int64_t left = deadline_ms - now_ms();
-        int64_t most = wait != NULL ? LOOK_MS : INT_MAX;
-        int wait_ms = left <= 0 ? 0 : left > most ? (int)most : (int)left;
+        int wait_ms = left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 
         if (zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof(wait_ms)) != 0) {
             return 0;
@@ -558,26 +555,21 @@ static int receive_part(void *socket, zmq_msg_t *part, int64_t deadline_ms, cons
         if (zmq_msg_recv(part, socket, 0) >= 0) {
             return 1;
         }
-        if (errno == EAGAIN && wait != NULL && now_ms() < deadline_ms) {
-            if (wait->is_over(wait->baton) != 0) {
-                return 0;
-            }
-        } else if (errno != EINTR) { /* prefork's graceful restart interrupts: the rest is waited for */
+        if (errno != EINTR) { /* prefork's graceful restart interrupts: the rest is waited for */
             return 0;
         }
     }
 }
 
 /* Receives both frames; 0 unless they are exactly two and decode. */
-static int receive_reply(void *socket, int64_t deadline_ms, const mcp_link_wait_t *wait, mcp_frame_t *ret,
-                         zmq_msg_t *body)
+static int receive_reply(void *socket, int64_t deadline_ms, mcp_frame_t *ret, zmq_msg_t *body)
 {
     zmq_msg_t header;
     int is_sound;
 
     (void)zmq_msg_init(&header); /* always succeeds, says its manual */
-    is_sound = receive_part(socket, &header, deadline_ms, wait) && zmq_msg_more(&header) &&
-               receive_part(socket, body, deadline_ms, NULL) && !zmq_msg_more(body) &&
+    is_sound = receive_part(socket, &header, deadline_ms) && zmq_msg_more(&header) &&
+               receive_part(socket, body, deadline_ms) && !zmq_msg_more(body) &&
                mcp_frame_decode(zmq_msg_data(&header), zmq_msg_size(&header), zmq_msg_size(body),
                                 MCP_FROM_POLICYD, ret) == MCP_OK;
     (void)zmq_msg_close(&header); /* initialised above */
@@ -609,34 +601,21 @@ static int take_body(zmq_msg_t *body, apr_pool_t *pool, mcp_link_reply_t *reply)
     return table != NULL && mcp_body_check(reply->body, table, count, NULL) == MCP_OK;
 }
 
-/* One question on its way. */
-typedef struct asking {
-    mcp_frame_t frame;
-    const char *text;
-    int64_t deadline_ms;
-    const mcp_link_wait_t *wait; /* NULL: whoever asks waits as long as there is time */
-    apr_pool_t *pool;
-    mcp_link_reply_t *reply;
-    int was_sent;
-    const char *why; /* it failed, for the log */
-} asking_t;
-
-/* connect_ms: until when the endpoint may take to be there. */
-static int round_trip(void *socket, asking_t *asking, int64_t connect_ms)
+/* connect_ms: until when the endpoint may take to be there; deadline_ms: until when to answer. */
+static int round_trip(void *socket, mcp_frame_t *frame, const char *text, int64_t connect_ms,
+                      int64_t deadline_ms, apr_pool_t *pool, mcp_link_reply_t *reply, int *was_sent)
 {
-    mcp_link_reply_t *reply = asking->reply;
     zmq_msg_t body;
     int is_sound;
 
-    if (!send_question(socket, &asking->frame, asking->text, connect_ms, asking->deadline_ms)) {
+    if (!send_question(socket, frame, text, connect_ms, deadline_ms)) {
         return 0;
     }
-    asking->was_sent = 1;
+    *was_sent = 1;
     (void)zmq_msg_init(&body);
-    is_sound = receive_reply(socket, asking->deadline_ms, asking->wait, &reply->frame, &body) &&
-               reply->frame.request_id == asking->frame.request_id &&
-               reply->frame.kind == MCP_KIND_REPLY(asking->frame.kind) &&
-               take_body(&body, asking->pool, reply);
+    is_sound = receive_reply(socket, deadline_ms, &reply->frame, &body) &&
+               reply->frame.request_id == frame->request_id &&
+               reply->frame.kind == MCP_KIND_REPLY(frame->kind) && take_body(&body, pool, reply);
     /* plans carry credentials: libzmq's copy is wiped before its memory is given back */
     mcp_wipe(zmq_msg_data(&body), zmq_msg_size(&body));
     (void)zmq_msg_close(&body);
@@ -666,6 +645,17 @@ static int leave(mcp_link_t *link)
     return is_shut;
 }
 
+/* One question on its way. */
+typedef struct asking {
+    mcp_frame_t frame;
+    const char *text;
+    int64_t deadline_ms;
+    apr_pool_t *pool;
+    mcp_link_reply_t *reply;
+    int was_sent;
+    const char *why; /* it failed, for the log */
+} asking_t;
+
 /* Asks one endpoint; it has until connect_ms to be there. */
 static int ask_one(mcp_link_t *link, int endpoint, int64_t connect_ms, asking_t *asking)
 {
@@ -683,11 +673,11 @@ static int ask_one(mcp_link_t *link, int endpoint, int64_t connect_ms, asking_t 
     if (socket == NULL) {
         socket = socket_new(link, endpoint);
     }
-    is_sound = socket != NULL && round_trip(socket, asking, connect_ms);
+    is_sound = socket != NULL && round_trip(socket, &asking->frame, asking->text, connect_ms,
+                                            asking->deadline_ms, asking->pool, asking->reply,
+                                            &asking->was_sent);
     checkin(link, endpoint, socket, is_sound);
-    if (!is_sound && asking->wait != NULL && asking->wait->is_over(asking->wait->baton) != 0) {
-        asking->why = "the answer is not wanted any more"; /* the endpoint is not to blame */
-    } else if (!is_sound) {
+    if (!is_sound) {
         mark_silent(link, endpoint);
         asking->why = asking->was_sent ? "policyd did not answer in time"
                                        : "policyd can't be reached";
@@ -717,10 +707,9 @@ static int ask_any(mcp_link_t *link, int endpoint, asking_t *asking)
     return is_sound;
 }
 
-apr_status_t mcp_link_ask_while(mcp_link_t *link, mcp_kind_t kind, const json_t *body,
-                                uint64_t generation, int endpoint, int64_t budget_ms,
-                                const mcp_link_wait_t *wait, apr_pool_t *pool, mcp_link_reply_t *ret,
-                                int *ret_was_sent, mcp_err_t *err)
+apr_status_t mcp_link_ask(mcp_link_t *link, mcp_kind_t kind, const json_t *body, uint64_t generation,
+                          int endpoint, int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
+                          int *ret_was_sent, mcp_err_t *err)
 {
     mcp_link_reply_t reply;
     asking_t asking;
@@ -751,12 +740,10 @@ apr_status_t mcp_link_ask_while(mcp_link_t *link, mcp_kind_t kind, const json_t 
     asking.frame.generation = generation;
     asking.text = text;
     asking.deadline_ms = now_ms() + budget_ms;
-    asking.wait = wait;
     asking.pool = pool;
     asking.reply = &reply;
     asking.why = "there was no time left to ask policyd";
     is_sound = ask_any(link, endpoint < link->count ? endpoint : -1, &asking);
-    mcp_wipe(text, bytes); /* what a token endpoint gave goes this way, too */
     free(text);
     if (ret_was_sent != NULL) {
         *ret_was_sent = asking.was_sent;
@@ -769,12 +756,4 @@ apr_status_t mcp_link_ask_while(mcp_link_t *link, mcp_kind_t kind, const json_t 
     }
     *ret = reply;
     return APR_SUCCESS;
-}
-
-apr_status_t mcp_link_ask(mcp_link_t *link, mcp_kind_t kind, const json_t *body, uint64_t generation,
-                          int endpoint, int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret,
-                          int *ret_was_sent, mcp_err_t *err)
-{
-    return mcp_link_ask_while(link, kind, body, generation, endpoint, budget_ms, NULL, pool, ret,
-                              ret_was_sent, err);
 }

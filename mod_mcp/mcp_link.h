@@ -51,16 +51,4 @@ apr_status_t mcp_link_ask(mcp_link_t *link, mcp_kind_t kind, const json_t *body,
                           int64_t budget_ms, apr_pool_t *pool, mcp_link_reply_t *ret, int *ret_was_sent,
                           mcp_err_t *err);
 
-/* Looked at about every 200 ms while an answer is waited for, on the asking thread. */
-typedef struct mcp_link_wait {
-    int (*is_over)(void *baton); /* nonzero: the answer is not wanted any more */
-    void *baton;
-} mcp_link_wait_t;
-
-/* The same for a question that policyd answers when it can and not at once: waiting ends early, as a failure, when `wait` (may be NULL) is over. */
-apr_status_t mcp_link_ask_while(mcp_link_t *link, mcp_kind_t kind, const json_t *body,
-                                uint64_t generation, int endpoint, int64_t budget_ms,
-                                const mcp_link_wait_t *wait, apr_pool_t *pool, mcp_link_reply_t *ret,
-                                int *ret_was_sent, mcp_err_t *err);
-
 #endif

@@ -29,9 +29,8 @@
  * characters in header or cookie values are refused as invalid_arguments; a header that belongs to
  * the connection, the framing or the credential, and a method override that is not `fixed`, are
  * refused as internal when they would be sent. Where a parameter and the credential have one name,
- * the credential goes out; a credential that is a cookie joins the operation's own. A key that a
- * caller chose, and that a receiver could take for another parameter's or field's name, is refused
- * with MCP_TEMPLATE_CLASH.
+ * the credential goes out. A key that a caller chose, and that a receiver could take for another
+ * parameter's or field's name, is refused with MCP_TEMPLATE_CLASH.
  *
  * is_idempotent is set for methods that change nothing: GET, HEAD, OPTIONS, PROPFIND, REPORT. */
 apr_status_t mcp_template_expand(const json_t *operation, const char *base, const json_t *args,

@@ -57,7 +57,7 @@ typedef struct mcp_template {
     apr_pool_t *pool;
     mcp_template_param_t *params;
     size_t count;
-    const char *auth_type; /* "none", "header", "query", "cookie" */
+    const char *auth_type; /* "none", "header", "query" */
     const char *auth_name; /* NULL for none */
     const char *auth_value;
     const char *auth_cookie; /* name of the cookie that auth sets, or NULL */

@@ -145,34 +145,6 @@ static apr_status_t read_params(mcp_template_t *t, mcp_err_t *err)
     return APR_SUCCESS;
 }
 
-static apr_status_t unsendable(const mcp_template_t *t, mcp_err_t *err)
-{
-    return mcp_err_set(err, t->pool, MCP_FAIL_TOOL, MCP_CODE_NEEDS_REAUTH,
-                       "Connect the account again.", "The connection's credential can't be sent.");
-}
-
-/* A key that is a cookie: its value must be one (RFC 6265, 4.1.1), or it would be read as several. */
-static apr_status_t read_cookie(mcp_template_t *t, mcp_err_t *err)
-{
-    size_t bytes = strlen(t->auth_value);
-
-    if (!mcp_encode_is_token(t->auth_name)) {
-        return mcp_template_broken(t, err);
-    }
-    if (bytes > MCP_TEMPLATE_HEADER / 4) {
-        return unsendable(t, err);
-    }
-    for (size_t i = 0; i < bytes; ++i) {
-        if (t->auth_value[i] <= ' ' || t->auth_value[i] > '~' ||
-            strchr("\",;\\", t->auth_value[i]) != NULL) {
-            return unsendable(t, err);
-        }
-    }
-    t->auth_cookie = t->auth_name;
-    t->auth_value = apr_pstrcat(t->pool, t->auth_name, "=", t->auth_value, NULL);
-    return APR_SUCCESS;
-}
-
 static apr_status_t read_auth(mcp_template_t *t, const json_t *auth, mcp_err_t *err)
 {
     t->auth_type = auth != NULL ? mcp_json_str(auth, "type") : "none";
@@ -188,9 +160,6 @@ static apr_status_t read_auth(mcp_template_t *t, const json_t *auth, mcp_err_t *
     if (strcmp(t->auth_type, "query") == 0) {
         return APR_SUCCESS;
     }
-    if (strcmp(t->auth_type, "cookie") == 0) {
-        return read_cookie(t, err);
-    }
     if (strcmp(t->auth_type, "header") != 0 || !mcp_encode_is_token(t->auth_name)) {
         return mcp_template_broken(t, err);
     }
@@ -202,7 +171,9 @@ static apr_status_t read_auth(mcp_template_t *t, const json_t *auth, mcp_err_t *
     }
     if (mcp_encode_has_control(t->auth_value, strlen(t->auth_value)) ||
         strlen(t->auth_value) > MCP_TEMPLATE_HEADER - 256) {
-        return unsendable(t, err);
+        return mcp_err_set(err, t->pool, MCP_FAIL_TOOL, MCP_CODE_NEEDS_REAUTH,
+                           "Connect the account again.",
+                           "The connection's credential can't be sent.");
     }
     return APR_SUCCESS;
 }

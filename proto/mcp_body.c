@@ -30,16 +30,6 @@ static const table_row_t tables[] = {
     TABLE(MCP_KIND_OP_INVOKE + 1, fields_op_invoke_reply),
     TABLE(MCP_KIND_CHILD_BEAT, fields_child_beat),
     TABLE(MCP_KIND_CHILD_BEAT + 1, fields_child_beat_reply),
-    TABLE(MCP_KIND_CRED_LEASE, fields_cred_lease),
-    TABLE(MCP_KIND_CRED_LEASE + 1, fields_cred_lease_reply),
-    TABLE(MCP_KIND_CRED_STORE, fields_cred_store),
-    TABLE(MCP_KIND_CRED_STORE + 1, fields_cred_store_reply),
-    TABLE(MCP_KIND_CONNECT_SHOW, fields_connect_show),
-    TABLE(MCP_KIND_CONNECT_SHOW + 1, fields_connect_show_reply),
-    TABLE(MCP_KIND_CONNECT_START, fields_connect_start),
-    TABLE(MCP_KIND_CONNECT_START + 1, fields_connect_start_reply),
-    TABLE(MCP_KIND_CONNECT_TAKE, fields_connect_take),
-    TABLE(MCP_KIND_CONNECT_TAKE + 1, fields_connect_take_reply),
     /* kind 1 is no message: it names the error object, which any reply with MCP_FLAG_ERROR carries */
     TABLE(1, fields_error)};
 

@@ -37,8 +37,8 @@
     X(CALL_NOTE, 14, "call.note", 1)              \
     X(OP_INVOKE, 16, "op.invoke", 1)              \
     X(CHILD_BEAT, 18, "child.beat", 1)            \
-    X(CRED_LEASE, 20, "cred.lease", 1)            \
-    X(CRED_STORE, 22, "cred.store", 1)            \
+    X(CRED_LEASE, 20, "cred.lease", 0)            \
+    X(CRED_STORE, 22, "cred.store", 0)            \
     X(USESSION_GET, 24, "usession.get", 0)        \
     X(USESSION_PUT, 26, "usession.put", 0)        \
     X(UPSTREAM_REPORT, 28, "upstream.report", 0)  \
@@ -51,9 +51,6 @@
     X(OAUTH_REVOKE, 42, "oauth.revoke", 0)        \
     X(OAUTH_INTROSPECT, 44, "oauth.introspect", 0) \
     X(OAUTH_CONSENT, 46, "oauth.consent", 0)      \
-    X(CONNECT_SHOW, 48, "connect.show", 1)        \
-    X(CONNECT_START, 50, "connect.start", 1)      \
-    X(CONNECT_TAKE, 52, "connect.take", 1)        \
     X(NOTICE_CHANGE, 64, "notice.change", 0)      \
     X(NOTICE_BEAT, 66, "notice.beat", 0)          \
     X(NOTICE_RELAY, 68, "notice.relay", 0)
