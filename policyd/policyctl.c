@@ -318,6 +318,18 @@ static int run_operation(ctl_t *ctl, const json_t *operation, int count, char **
 
 /* --- commands -------------------------------------------------------------- */
 
+/* The command, and the operation beneath it where there is one of that name. */
+static void put_import_help(const ctl_t *ctl, const char *verb)
+{
+    const json_t *operation = ctl_find(ctl->operations, "connectors", verb);
+
+    ctl_import_help(stdout, verb);
+    if (operation != NULL) {
+        (void)puts("\nThe operation beneath, with --json FILE:\n");
+        ctl_help_operation(stdout, operation);
+    }
+}
+
 static int run_help(ctl_t *ctl, int count, char *const *words)
 {
     const json_t *operation;
@@ -327,7 +339,7 @@ static int run_help(ctl_t *ctl, int count, char *const *words)
         return CTL_DONE;
     }
     if (count == 2 && ctl_import_is_command(words[0], words[1])) {
-        ctl_import_help(stdout, words[1]);
+        put_import_help(ctl, words[1]);
         return CTL_DONE;
     }
     if (count == 1 && ctl_policy_is_command(words[0])) {
@@ -430,8 +442,9 @@ static int run(ctl_t *ctl)
         return CTL_DONE;
     }
     if (is_import(ctl) && ctl->wants_help) {
-        ctl_import_help(stdout, ctl->words[1]);
-        return CTL_DONE;
+        status = strcmp(ctl->words[1], "import") == 0 ? meet(ctl) : CTL_DONE;
+        put_import_help(ctl, ctl->words[1]);
+        return status;
     }
     if (is_import(ctl) && !ctl_import_needs_link(ctl->words[1])) {
         return run_import(ctl);
