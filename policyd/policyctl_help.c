@@ -346,7 +346,9 @@ void ctl_help_words(FILE *to, const json_t *operations, int count, char *const *
     }
     if (ctl_import_is_command(words[0], words[1])) {
         ctl_import_words(to, words[1]);
-        return;
+        if (ctl_find(operations, words[0], words[1]) == NULL) {
+            return;
+        }
     }
     operation = ctl_find(operations, words[0], words[1]);
     if (operation == NULL) {

@@ -136,6 +136,7 @@ for my $provider ([ anthropic => \&anthropic, 'ANTHROPIC', 1000 ], [ openai => \
         is($status, 1, 'exit status');
         is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ ('the provider answers what is no JSON') x 6 ], 'a malformed answer');
         $server->stop;
+        return if $name ne 'openai';    # the same for both
         ($status, $report) = gate({}, '--host', $name, qw(--repetitions 1 --json));
         is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ ("${prefix}_API_KEY is not in the environment") x 6 ], 'no key');
     };

@@ -22,7 +22,7 @@ plan skip_all => $missing if $missing;
 
 my $CALLS = 10;
 my @documents = qw(notion.json box-2025.json slack-web.json spotify.yml netlify.yml gotify.json twilio-taskrouter-v1.json
-    clerk-platform.yml zoom-v2.json qdrant-1.19.json apideck-crm.json meilisearch.json google-calendar.json paypal-subscriptions-v1.json);
+    clerk-platform.yml zoom-v2.json qdrant-1.19.json apideck-crm.json meilisearch.json);
 
 my $stack = MCP::Stack->new(webdav => 0);
 my $root = $stack->root;

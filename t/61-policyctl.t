@@ -225,7 +225,8 @@ subtest 'completion knows the registry' => sub {
     my $words = sub { my ($status, $out) = ctl(qw(completion words --), @_); return split /\n/, $out };
     is_deeply([sort($words->())], [sort(keys %of, qw(export apply help completion))], 'first word: resources, export, apply, help, completion');
     for my $resource (sort keys %of) {
-        is_deeply([$words->($resource)], [map { $_->{verb} } @{ $of{$resource} }], "second word: those of $resource");
+        my @more = $resource eq 'connectors' ? qw(convert add catalog) : ();    # commands that no operation has the name of
+        is_deeply([$words->($resource)], [(map { $_->{verb} } @{ $of{$resource} }), @more], "second word: those of $resource");
     }
     for my $row (@$rows) {
         my @flags = map { tr/_/-/r } sort keys %{ $row->{schema}{properties} };
