@@ -47,7 +47,7 @@ int oas_files_make(const char *document, const char *root, apr_pool_t *pool, oas
     return OAS_OK;
 }
 
-static int is_description(const char *name)
+int oas_files_is_description(const char *name)
 {
     static const char *const ends[] = {".json", ".yaml", ".yml"};
     size_t bytes = strlen(name);
@@ -101,7 +101,7 @@ int oas_files_load(void *baton, const char *from, const char *target, apr_pool_t
     const char *path = target[0] == '/' ? target : apr_pstrcat(pool, folder_of(from, pool), "/", target, (char *)NULL);
     const char *real = real_path(path, pool);
 
-    if (real == NULL || !is_within(files, real) || !is_description(real)) {
+    if (real == NULL || !is_within(files, real) || !oas_files_is_description(real)) {
         return oas_fail(why, size, "%.200s is not read: it is not there, or not a description below %.200s (--ref-root)", target,
                         files->root);
     }

@@ -13,6 +13,7 @@
 #include "../proto/mcp_body.h"
 #include "../proto/mcp_hash.h"
 #include "../proto/mcp_kind_text.h"
+#include "oas_files.h"
 
 #ifndef MCP_DATA_DIR
 #define MCP_DATA_DIR "/usr/share/mod_mcp"
@@ -380,22 +381,6 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int is_document(const char *name)
-{
-    static const char *const ends[] = {".json", ".yaml", ".yml"};
-    size_t bytes = strlen(name);
-    size_t i;
-
-    for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        size_t tail = strlen(ends[i]);
-
-        if (bytes > tail && strcmp(name + bytes - tail, ends[i]) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Adds the documents of a folder and those below it; names that begin with a dot and links are passed over. */
 static void collect(const char *folder, int depth, apr_array_header_t *found, apr_pool_t *pool)
 {
@@ -418,7 +403,7 @@ static void collect(const char *folder, int depth, apr_array_header_t *found, ap
         path = apr_pstrcat(pool, folder, "/", info.name, (char *)NULL);
         if (info.filetype == APR_DIR) {
             collect(path, depth + 1, found, pool);
-        } else if (info.filetype == APR_REG && is_document(info.name)) {
+        } else if (info.filetype == APR_REG && oas_files_is_description(info.name)) {
             APR_ARRAY_PUSH(found, const char *) = path;
         }
     }
