@@ -3,7 +3,10 @@
 
 use strict;
 use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/gate.d";
 use Test::More;
+use Gate::Registry;
 use MCP::Build;
 use MCP::Json;
 use MCP::Node;
@@ -19,6 +22,7 @@ my $gate = MCP::Build::source() . '/t/gate';
 my $root = MCP::Root->new;
 my @keys = qw(ANTHROPIC_API_KEY ANTHROPIC_BASE_URL OPENAI_API_KEY OPENAI_BASE_URL GATE_MODEL GATE_EXPECT);
 delete @ENV{@keys};
+$ENV{NODE_COMPILE_CACHE} = $root->path('compiled'); # the host is started some fifty times
 
 sub gate {
     my ($env, @words) = @_;
@@ -33,7 +37,7 @@ subtest 'the scripted host does every prompt in both conditions, and all is reco
     is(scalar @{ $report->{runs} }, 12, 'three prompts, two conditions, two repetitions');
     like($report->{digest}, qr/^[0-9a-f]{64}$/, 'one registry');
     for my $run (@{ $report->{runs} }) {
-        is_deeply([ sort keys %$run ], [qw(condition expected missing ms observed prompt repetition skipped tokens)], "$run->{condition} $run->{prompt} $run->{repetition}: its record");
+        is_deeply([ sort keys %$run ], [qw(condition expected list_ms missing ms observed prompt repetition skipped tokens)], "$run->{condition} $run->{prompt} $run->{repetition}: its record");
         is_deeply($run->{missing}, [], 'nothing is missing');
         my $searches = $run->{condition} eq 'collapsed' && $run->{prompt} ne 'no_tool' ? 1 : 0;
         is($run->{observed}{searches}, $searches, "$searches searches");
@@ -47,11 +51,13 @@ subtest 'the scripted host does every prompt in both conditions, and all is reco
     }
     is_deeply([ grep { !$_->{ok} } @{ $report->{checks} } ], [], 'safety and recovery');
     my %names = map { $_->{name} => 1 } @{ $report->{checks} };
-    ok($names{$_}, $_) for 'safety: a withheld tool answers as one that never was', 'recovery: a refused call names what helps', 'recovery: search and execute are listed';
+    ok($names{$_}, $_) for 'safety: a withheld tool answers as one that never was', 'safety: nothing was sent for it', 'recovery: a refused call names what helps',
+        'recovery: after it another search finds', 'recovery: search and execute are listed', 'one digest of definitions, before the runs', 'one digest of definitions, after the runs';
+    is($report->{tokenizer}, 'o200k_base', 'the encoding is named');
 };
 
 subtest 'an expectation that is not met fails the gate, and is named' => sub {
-    my ($status, undef, $out) = gate({ GATE_EXPECT => 'long_tail=facilities__cancel_repair' }, qw(--repetitions 1));
+    my ($status, undef, $out) = gate({ GATE_EXPECT => 'long_tail=facilities__cancel_repair' }, qw(--repetitions 1 --prompts long_tail));
     is($status, 1, 'exit status');
     like($out, qr/^missing: flat, long_tail, 1: the right tool; .*called facilities__cancel_parking_permit$/m, 'flat');
     like($out, qr/^missing: collapsed, long_tail, 1: the right tool/m, 'collapsed');
@@ -62,7 +68,7 @@ subtest 'usage' => sub {
     my ($status, undef, $out) = gate({}, '--help');
     is($status, 0, '--help');
     like($out, qr/^usage: t\/gate /, 'tells how');
-    is((gate({}, @$_))[0], 2, "@$_") for ['--repetitions', 0], [ '--host', 'oracle' ], ['--frobnicate'], ['word'];
+    is((gate({}, @$_))[0], 2, "@$_") for ['--repetitions', 0], [ '--host', 'oracle' ], [ '--prompts', 'rare' ], ['--frobnicate'], ['word'];
 };
 
 # --- stand-ins for providers -------------------------------------------------------------------------------
@@ -114,32 +120,119 @@ sub openai {
     return MCP::Upstream::json(200, { choices => [ { message => $message } ], usage => { prompt_tokens => 900, completion_tokens => 9 } });
 }
 
-for my $provider ([ anthropic => \&anthropic, 'ANTHROPIC', 1000 ], [ openai => \&openai, 'OPENAI', 900 ]) {
-    my ($name, $serve, $prefix, $usage) = @$provider;
+my @providers = ([ anthropic => \&anthropic, 'ANTHROPIC', 1000, 'common,long_tail,no_tool' ], [ openai => \&openai, 'OPENAI', 900, 'common,long_tail' ]);
+my $wait = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n";
+
+for my $provider (@providers) {
+    my ($name, $serve, $prefix, $usage, $prompts) = @$provider;
     subtest "$name: the loop over its format, once told to wait" => sub {
-        my $server = MCP::Upstream->start(root => $root, serve => sub {
-            my ($request, $peer) = @_;
-            return "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n" if $peer->count == 1;
-            return $serve->($request);
-        });
-        my ($status, $report, $out, $err) = gate({ "${prefix}_API_KEY" => 'stand-in-key', "${prefix}_BASE_URL" => $server->origin }, '--host', $name, qw(--repetitions 1 --json));
+        my $server = MCP::Upstream->start(root => $root, serve => sub { my ($request, $peer) = @_; return $peer->count == 1 ? $wait : $serve->($request) });
+        my ($status, $report, $out, $err) = gate({ "${prefix}_API_KEY" => 'stand-in-key', "${prefix}_BASE_URL" => $server->origin }, '--host', $name, '--prompts', $prompts, qw(--repetitions 1 --json));
         is($status, 0, 'all as expected') or diag $out, $err;
-        is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ (undef) x 6 ], 'no run is skipped');
+        is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ (undef) x (2 * split /,/, $prompts) ], 'no run is skipped');
         my ($row) = grep { $_->{prompt} eq 'common' } @{ $report->{prompts} };
-        is($row->{flat}{provider_tokens}, 2 * $usage, 'what the provider says of tokens stands beside ours');
+        is($row->{flat}{provider_initial_tokens}, $usage, 'what the provider says of tokens stands beside ours');
+        is($row->{flat}{provider_tokens}, 2 * $usage, 'of all turns');
+        cmp_ok($row->{collapsed}{total_tokens}, '>', 3 * $row->{collapsed}{initial_tokens} + 300, 'results count as input of the turns after them');
         unlike($out . $err, qr/stand-in-key/, 'the key is not printed');
         $server->stop;
     };
-    subtest "$name: what can't be done is skipped with its reason, and fails the gate" => sub {
-        my $server = MCP::Upstream->start(root => $root, serve => sub { return "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nnot json" });
-        my ($status, $report) = gate({ "${prefix}_API_KEY" => 'stand-in-key', "${prefix}_BASE_URL" => $server->origin }, '--host', $name, qw(--repetitions 1 --json));
-        is($status, 1, 'exit status');
-        is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ ('the provider answers what is no JSON') x 6 ], 'a malformed answer');
+}
+
+subtest 'what can\'t be done is skipped with its reason, and fails the gate' => sub {
+    my ($status, $report) = gate({}, qw(--host openai --repetitions 1 --prompts common --json));
+    is($status, 1, 'exit status');
+    is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ ('OPENAI_API_KEY is not in the environment') x 2 ], 'no key');
+    is_deeply([ map { $_->{flat}{skipped} + $_->{collapsed}{skipped} } @{ $report->{prompts} } ], [2], 'and counted');
+};
+
+# --- one run of the host by itself, against providers that misbehave ---------------------------------------
+
+my $registry = Gate::Registry->start;
+$registry->condition('collapsed');
+my ($common, $long_tail) = map { $_->{text} } $registry->prompts;
+
+sub host {
+    my ($name, $env, $prompt, @words) = @_;
+    local @ENV{ keys %$env } = values %$env;
+    my ($status, $run, $said) = MCP::Node::script('gate-host.mjs', $registry->stack->url, '--token', $registry->token, '--host', $name, '--prompt', $prompt, @words);
+    is($status, 0, 'the host comes to its end') or diag $said;
+    unlike($said . MCP::Json::encode($run), qr/stand-in-key/, 'and prints no key');
+    return $run || {};
+}
+
+# What a model says, in the format of either: a call with raw arguments, or something else.
+sub says {
+    my ($name, $tool, $arguments) = @_;
+    return $name eq 'anthropic'
+        ? { content => [ { type => 'tool_use', id => 'use_1', name => $tool, input => $arguments } ] }
+        : { choices => [ { message => { role => 'assistant', tool_calls => [ { id => 'call_1', type => 'function', function => { name => $tool, arguments => $arguments } } ] } } ] };
+}
+
+for my $provider (@providers) {
+    my ($name, $serve, $prefix) = @$provider;
+    my $loops = MCP::Upstream::json(200, says($name, 'elaichi__whoami__get', $name eq 'anthropic' ? {} : '{}'));
+    my %faults = (
+        'no JSON'             => [ MCP::Upstream::answer(200, 'not json'), 1, qr/^the provider answers what is no JSON$/ ],
+        'no answer in it'     => [ MCP::Upstream::json(200, {}), 1, qr/^the provider answers without (?:content|a message)$/ ],
+        'null'                => [ MCP::Upstream::answer(200, 'null'), 1, qr/^the provider answers without (?:content|a message)$/ ],
+        'too many for ever'   => [ $wait, 4, qr/^the provider answers 429$/ ],
+        'a refusal in words'  => [ MCP::Upstream::json(400, { error => { type => 'invalid_request_error', message => 'about stand-in-key' } }), 1, qr/^the provider answers 400 \(invalid_request_error\)$/ ],
+        'a way elsewhere'     => [ MCP::Upstream::answer(307, q(), Location => 'http://127.0.0.1:1/'), 1, qr/^the provider can't be asked: TypeError$/ ],
+        'hung up'             => [ undef, undef, qr/^the provider can't be asked: TypeError$/ ],
+        'calls without end'   => [ $loops, 3, qr/^the model still calls tools after 3 turns$/ ]
+    );
+    # The way to a provider is one for both: what is wrong with it is tried once.
+    delete @faults{ 'too many for ever', 'a refusal in words', 'a way elsewhere', 'hung up', 'null' } if $name eq 'openai';
+    for my $what (sort keys %faults) {
+        my ($bytes, $asked, $why) = @{ $faults{$what} };
+        subtest "$name: $what" => sub {
+            my $server = MCP::Upstream->start(root => $root, serve => sub { return $bytes });
+            my $sent = $registry->requests;
+            my $run = host($name, { "${prefix}_API_KEY" => 'stand-in-key', "${prefix}_BASE_URL" => $server->origin }, $common, qw(--turns 3));
+            like($run->{skipped}, $why, 'skipped, and why');
+            is(scalar(my @all = $server->requests), $asked, 'asked so often') if defined $asked;
+            is($registry->requests, $sent, 'nothing was sent upstream');
+            $server->stop;
+        };
+    }
+    subtest "$name: no key" => sub {
+        is(host($name, {}, $common)->{skipped}, "${prefix}_API_KEY is not in the environment", 'is said');
+    };
+    $name eq 'anthropic' && subtest "$name: an answer that does not come" => sub {
+        my $server = MCP::Upstream->start(root => $root, serve => sub { $_[1]->linger; return undef });
+        like(host($name, { "${prefix}_API_KEY" => 'stand-in-key', "${prefix}_BASE_URL" => $server->origin }, $common, qw(--seconds 1))->{skipped}, qr/^the provider can't be asked: TimeoutError$/, 'is not waited for');
         $server->stop;
-        return if $name ne 'openai';    # the same for both
-        ($status, $report) = gate({}, '--host', $name, qw(--repetitions 1 --json));
-        is_deeply([ map { $_->{skipped} } @{ $report->{runs} } ], [ ("${prefix}_API_KEY is not in the environment") x 6 ], 'no key');
+    };
+    subtest "$name: arguments that are no object are told to the model, which goes on" => sub {
+        my $bad = MCP::Upstream::json(200, says($name, 'execute_tool', 'not an object'));
+        my $server = MCP::Upstream->start(root => $root, serve => sub { my ($request, $peer) = @_; return $peer->count == 1 ? $bad : $serve->($request) });
+        my $run = host($name, { "${prefix}_API_KEY" => 'stand-in-key', "${prefix}_BASE_URL" => $server->origin }, $long_tail);
+        is($run->{skipped}, undef, 'the run comes to its end');
+        is_deeply([ grep { ref $_->{arguments} ne 'HASH' } @{ $run->{calls} } ], [], 'and no such call is made');
+        $server->stop;
     };
 }
 
+subtest 'openai: more tools than it takes in a request' => sub {
+    my $stack = $registry->stack;
+    my @more = map { { id => "spare_$_", method => 'GET', path => "/spare/$_", description => "Spare part $_." } } 1 .. 20;
+    $stack->connector({ slug => 'spare', label => 'Spare parts', base_url => "http://127.0.0.1:1", operations => \@more });
+    $registry->condition('flat');
+    like(host('openai', { OPENAI_API_KEY => 'stand-in-key', OPENAI_BASE_URL => 'http://127.0.0.1:1' }, $common)->{skipped}, qr/^\d+ tools are listed, and chat completions take 128$/, 'is said before it is asked');
+    $stack->ctl(qw(connections delete), { connection => 'spare' });
+    $registry->condition('collapsed');
+};
+
+subtest 'the scripted host needs no search for what is pinned' => sub {
+    my $entry = { connector => 'desk', operation => 'list_tickets', connections => ['desk'], name => 'tickets', always_visible => MCP::Json::true() };
+    $registry->stack->ctl(qw(toolboxes create), { name => 'pins', roles => ['Member'], entries => [$entry] });
+    my $run = host('scripted', {}, $common);
+    is_deeply([ map { $_->{name} } @{ $run->{calls} } ], ['pins__tickets'], 'it calls it');
+    my $other = host('scripted', {}, $long_tail);
+    is_deeply([ map { $_->{name} } @{ $other->{calls} } ], [qw(search_tools execute_tool)], 'and searches for the others');
+};
+
+$registry->stop;
+$registry->stack->end;
 done_testing;

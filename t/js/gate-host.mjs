@@ -1,5 +1,6 @@
 // One run of the gate: a host with a prompt in front of the gateway. What it did is told as JSON, and judged elsewhere (t/gate).
-//   node gate-host.mjs URL --token T --host scripted|anthropic|openai --prompt TEXT [--turns N]
+//   node gate-host.mjs URL --token T --host scripted|anthropic|openai --prompt TEXT [--turns N] [--seconds N]
+// --turns: how often the model may answer; --seconds: how long one answer may take.
 // The key, address and model of a provider come from the environment: ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, OPENAI_API_KEY,
 // OPENAI_BASE_URL, GATE_MODEL. Tokens are counted by a real tokenizer (o200k_base), whatever the provider says of its own.
 import { encode } from 'gpt-tokenizer/encoding/o200k_base';
@@ -7,7 +8,7 @@ import { headers, options, report } from './args.mjs';
 import { anthropic, openai, Unavailable } from './gate-providers.mjs';
 import { scripted } from './gate-scripted.mjs';
 
-const found = options({ host: 'scripted', turns: '8' });
+const found = options({ host: 'scripted', turns: '8', seconds: '120' });
 const url = new URL(found.rest[0]);
 const plain = { allowedSpecial: new Set(), disallowedSpecial: new Set() };
 const count = (value) => encode(typeof value === 'string' ? value : JSON.stringify(value), plain).length;
@@ -25,12 +26,15 @@ const definition = ({ name, description, inputSchema }) => ({ name, description,
 const hosts = { scripted, anthropic, openai };
 const client = await open();
 const tools = [];
+const listing = performance.now();
 let cursor;
 do {
   const page = await client.listTools(cursor === undefined ? {} : { cursor });
   tools.push(...page.tools.map(definition));
   cursor = page.nextCursor;
 } while (cursor !== undefined);
+
+const listMs = performance.now() - listing;
 
 const instructions = client.getInstructions() ?? '';
 const run = {
@@ -43,6 +47,7 @@ const run = {
   usage: null,
   calls: [],
   turns: 0,
+  listMs,
   text: '',
   skipped: null,
 };
@@ -74,9 +79,10 @@ try {
     turn,
     note: (entry) => transcript.push(entry),
     turns: Number(found.turns),
+    seconds: Number(found.seconds),
     env: process.env,
   });
-  run.text = ended.text;
+  run.text = String(ended.text);
   run.usage = ended.usage ?? null;
 } catch (error) {
   if (!(error instanceof Unavailable)) throw error;

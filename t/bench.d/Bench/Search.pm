@@ -36,7 +36,7 @@ sub ranking {
         );
         push @rows, {
             set   => $set,
-            n     => $got{product}{n},
+            n     => $got{product}{queries},
             empty => { map { $_ => $got{$_}{empty} } qw(product refined) },
             map { $_ => $got{$_}{'recall@5'} } keys %got
         };

@@ -1,7 +1,8 @@
 package Gate::Registry;
 
-# The registry that the gate asks about: six applications with look-alikes among their tools, one upstream behind them all, a member who may
-# have them, a restriction that takes one away. The same behind both conditions; only collapse.mode changes.
+# The registry that the gate asks about: five applications with look-alikes among their tools, one upstream behind them all, a member who may
+# have them, a restriction that takes one away. The same behind both conditions; only collapse.mode changes. With the member's operations of the
+# control plane the flat list stays below 128 entries, which is as many as one provider takes in a request.
 
 use strict;
 use warnings;
@@ -11,14 +12,33 @@ use MCP::Upstream;
 
 my $yes = MCP::Json::true();
 
-# application => [label, things]; each thing gets list, get, create, update and close or cancel.
+# application => [label, things]: a thing's name, its plural in words, what it is. Each gets list, get, create, update and cancel.
 my @applications = (
-    [ desk       => 'Support desk',     [ ticket => 'support tickets', queue => 'queues of tickets', macro => 'canned replies', agent => 'support agents', survey => 'satisfaction surveys' ] ],
-    [ sales      => 'Sales register',   [ lead => 'sales leads', deal => 'deals', quote => 'quotes for customers', territory => 'sales territories', forecast => 'forecasts of revenue' ] ],
-    [ people     => 'People directory', [ employee => 'employees', contract => 'employment contracts', absence => 'days of absence', review => 'yearly reviews', position => 'open positions' ] ],
-    [ ledger     => 'General ledger',   [ invoice => 'invoices', payment => 'payments', account => 'accounts of the ledger', budget => 'budgets', expense => 'expense reports' ] ],
-    [ facilities => 'Facilities',       [ room => 'meeting rooms', parking_permit => 'parking permits', badge => 'door badges', repair => 'repairs of the building', desk_booking => 'bookings of desks' ] ],
-    [ library    => 'Document library', [ document => 'documents', folder => 'folders', template => 'document templates', share => 'links to share documents', archive => 'archived documents' ] ]
+    [ desk => 'Support desk',
+        [ ticket => 'support tickets', 'A ticket is one problem that a customer has told the desk, with all messages about it.' ],
+        [ queue => 'queues of the desk', 'A queue gathers tickets of one subject until an agent takes them.' ],
+        [ macro => 'canned replies', 'A canned reply is text that agents send again and again.' ],
+        [ agent => 'support agents', 'An agent answers customers and belongs to one or more queues.' ] ],
+    [ sales => 'Sales register',
+        [ lead => 'sales leads', 'A lead is somebody who may become a customer and has not yet been called.' ],
+        [ deal => 'deals', 'A deal is a sale being talked about, with its sum and its stage.' ],
+        [ quote => 'quotes for customers', 'A quote names a price that holds until a date.' ],
+        [ forecast => 'forecasts of revenue', 'A forecast is what a team expects to sell in a quarter.' ] ],
+    [ people => 'People directory',
+        [ employee => 'employees', 'An employee has a manager, a place of work and a contract.' ],
+        [ contract => 'employment contracts', 'A contract says what an employee is paid and from when to when.' ],
+        [ absence => 'days of absence', 'An absence is leave or illness; a manager agrees to leave.' ],
+        [ position => 'open positions', 'A position is a job that is offered and not yet filled.' ] ],
+    [ ledger => 'General ledger',
+        [ invoice => 'invoices', 'An invoice asks a customer for money by a date.' ],
+        [ payment => 'payments', 'A payment settles one invoice or several, in whole or in part.' ],
+        [ account => 'accounts of the ledger', 'An account holds entries and has a balance in one currency.' ],
+        [ expense => 'expense reports', 'An expense report asks for money that an employee has spent, with receipts.' ] ],
+    [ facilities => 'Facilities',
+        [ room => 'meeting rooms', 'A meeting room has seats, a floor and a calendar.' ],
+        [ parking_permit => 'parking permits', 'A permit lets one car stand in the garage until it ends.' ],
+        [ repair => 'repairs of the building', 'A repair is a thing broken in the building and who mends it; not a ticket of a customer.' ],
+        [ desk_booking => 'bookings of desks', 'A booking keeps one desk in the open office for a day.' ] ]
 );
 my @verbs = (
     [ list   => GET    => q(),     'List %s, newest first; narrow them by state or text.' ],
@@ -29,10 +49,10 @@ my @verbs = (
 );
 
 sub operations {
-    my ($things) = @_;
+    my (@things) = @_;
     my @operations;
-    my @pairs = @$things;
-    while (my ($thing, $words) = splice @pairs, 0, 2) {
+    for my $entry (@things) {
+        my ($thing, $words, $about) = @$entry;
         for my $verb (@verbs) {
             my ($name, $method, $path, $text) = @$verb;
             my $plural = $name eq 'list' ? "${thing}s" : $thing;
@@ -40,7 +60,7 @@ sub operations {
                 id          => "${name}_$plural",
                 method      => $method,
                 path        => "/$thing$path",
-                description => sprintf($text, $words),
+                description => sprintf($text, $words) . " $about",
                 parameters  => [
                     $path ? { name => 'id', in => 'path', required => $yes, description => 'Its number', schema => { type => 'string' } } : (),
                     $name eq 'list' ? map { { name => $_, in => 'query', schema => { type => 'string' } } } qw(state text) : ()
@@ -63,8 +83,8 @@ sub start {
     $stack->reconfigure(allow => [ $upstream->origin ]);
     $stack->gateway->graceful;
     for my $application (@applications) {
-        my ($slug, $label, $things) = @$application;
-        $stack->connector({ slug => $slug, label => $label, base_url => $upstream->origin . "/$slug", operations => operations($things) });
+        my ($slug, $label, @things) = @$application;
+        $stack->connector({ slug => $slug, label => $label, base_url => $upstream->origin . "/$slug", operations => operations(@things) });
     }
     $stack->ctl(qw(restrictions create), { effect => 'block', target => { role => 'Member' }, items => [ { connector => 'people', operation => 'cancel_contract' } ], name => 'no contract is cancelled here' });
     $stack->ctl(qw(settings set), { key => 'collapse.threshold', value => 30 });
